@@ -1,0 +1,569 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The toolcall-hooks authors
+# SPDX-License-Identifier: MIT
+"""Stop Claude Code's model from repeating a tool call that just failed.
+
+  PostToolUseFailure   a call ran and failed: it is kept with its error; the third failure of one call in a turn
+                       brings the model a note
+  PreToolUse           the very same call again: denied, quoting that error, until something has changed
+  PostToolUse          an edit, a command, an MCP call succeeded: what was kept before it is dropped
+  PostToolBatch        calls refused before they ran (wrong schema, text to replace not found) show only here:
+                       from the second identical refusal in a turn on the model gets a note
+  UserPromptSubmit     a new turn: everything is dropped
+  SessionEnd           the state is removed
+  UserPromptExpansion  /tool-coach [on|off], answered without a request to the model
+
+After HAND_BACK_AFTER denials or refusals of one call the turn ends. Bash and PowerShell are never judged: a failed
+command often runs again for good reason. `python3 tool_coach.py on|off` switches as /tool-coach does.
+
+Reads   the event on stdin; the look (size, time) of a path in a failed call's input; the transcript's tail, on
+        clients without PostToolBatch (before 2.1.122)
+Writes  /tmp/cc-tool-coach-<session>.json   kept calls (their errors and a digest of their input); its
+                                            modification time is the time of the last change
+        tool-coach.off in the config folder      while switched off
+        toolcall-hooks.log in the config folder  one line per action; no inputs, no errors
+Never   runs, opens or sends anything. Any error of its own: the call runs.
+
+By hand: copy this file to ~/.claude/hooks, and put into ~/.claude/settings.json (client 2.1.104 or newer; an older
+one drops every hook of a file that names an event it does not know):
+
+  {"hooks": {
+    "PreToolUse": [{"matcher": "^(?!(Bash|PowerShell)$)", "hooks": [HOOK]}],
+    "PostToolUseFailure": [{"matcher": "^(?!(Bash|PowerShell)$)", "hooks": [HOOK]}],
+    "PostToolUse": [{"matcher": "^(Edit|MultiEdit|Write|NotebookEdit|Bash|PowerShell|mcp__.+)$", "hooks": [HOOK]}],
+    "PostToolBatch": [{"hooks": [HOOK]}],
+    "UserPromptSubmit": [{"hooks": [HOOK]}],
+    "SessionEnd": [{"hooks": [HOOK]}],
+    "UserPromptExpansion": [{"matcher": "tool-coach", "hooks": [HOOK]}]}}
+
+with {"type": "command", "command": "python3 -I -S ~/.claude/hooks/tool_coach.py", "timeout": 10} for each HOOK.
+"""
+import os
+import stat
+import sys
+import time
+
+TYPE_CHECKING = False  # typing is for the type checker alone: importing it would double the start time
+if TYPE_CHECKING:
+    from typing import Any, Callable
+
+    Handler = Callable[[dict[str, Any]], int]
+
+__version__ = "1.0.0"
+
+KEEP_SEC = 600  # seconds that a failed call is kept
+HAND_BACK_AFTER = 5  # denials or refusals of one call, then the turn ends; 0 = never
+QUOTE_CHARS = 2000  # characters of an error that are quoted; a longer one by head and tail
+ACTION_LOG = "toolcall-hooks.log"  # file in the config folder, one line per action; "" = no record
+# Errors that may pass by themselves, or that say nothing about the call: it is not kept. A number counts as a
+# status only beside a word that makes it one, so that a row of data with a 503 in it does not.
+PASSING = (
+    r"time[d]?[- ]?out",
+    r"\b(?:ECONN\w+|ETIMEDOUT|EAI_AGAIN|EPIPE|EBUSY|EAGAIN|ENET\w+|EHOST\w+)\b|socket hang ?up|network error|fetch failed",
+    r"connection\b[^.\n]{0,20}\b(?:closed|reset|refused|lost|dropped|aborted|terminated)|disconnected|not connected",
+    r"rate[- ]?limit|too many requests|quota|overloaded|throttl",
+    r"\b(?:status|status[ _-]?code|http|http/[\d.]+|http error|server error)\W{0,4}(?:408|425|429|5\d\d)\b",
+    r"\b(?:408|429|5\d\d) (?:request time|too many|internal server|bad gateway|service unavail|gateway time)",
+    r"internal server error|bad gateway|service unavailable|server (?:is )?busy|resource busy|is locked|deadlock",
+    r"\bnot\b[^.\n]{0,30}\b(?:ready|yet)\b|in progress|still \w+ing\b|pending|(?:start|warm)ing up|initiali[sz]ing",
+    r"try(?:ing)? again|retry (?:in|after|later)|temporar(?:y|ily)|later\b",
+    r"cancell?ed|interrupted|abort(?:ed|error)",
+    r"hook error|blocked by|doesn't want to|was rejected|denied by|permission to use",
+)
+LABELLED = ("Agent", "Task", "Monitor")  # their description only labels the call and is not compared
+NOT_JUDGED = ("Bash", "PowerShell")
+CHANGING = ("Edit", "MultiEdit", "Write", "NotebookEdit", *NOT_JUDGED)
+PATH_FIELDS = ("file_path", "notebook_path", "path")
+KEEP_MOST = 200  # failed calls kept per session, and calls counted per turn
+TAIL_BYTES = 1_000_000  # bytes of the transcript searched for a batch
+IDLE = b'{"kept": {}'  # how the state of a session with nothing kept begins
+REFUSED = "<tool_use_error>"  # what the client puts before a refusal (2.1.122 to 2.1.332)
+
+
+# --- Pure part --------------------------------------------------------------------------------------------
+
+
+def is_passing(error: str) -> bool:
+    """Tell whether an error may be gone at the next try, or says nothing about the call."""
+    import re
+
+    return any(re.search(pattern, error[:4000] + error[-1000:], re.I) for pattern in PASSING)
+
+
+def key_of(agent: str, tool: str, tool_input: object) -> str:
+    """Return what two calls of one agent share if they are the same: the tool and the values, in any key order."""
+    import hashlib
+    import json
+
+    if tool in LABELLED and isinstance(tool_input, dict):
+        tool_input = {key: value for key, value in tool_input.items() if key != "description"}
+    return hashlib.sha256(json.dumps([agent, tool, tool_input], sort_keys=True).encode()).hexdigest()[:32]
+
+
+def quote(error: str) -> str:
+    """Return an error as it is quoted: without the refusal's element, a long one by head and tail."""
+    error = error.replace(REFUSED, "").replace(REFUSED.replace("<", "</"), "").strip()
+    half = QUOTE_CHARS // 2
+    if len(error) <= QUOTE_CHARS:
+        return error
+    return f"{error[:half]}\n[{len(error) - 2 * half} characters left out]\n{error[-half:]}"
+
+
+def still_holds(call: "dict[str, Any]", now: float, cwd: str, look: "list[Any]") -> bool:
+    """Tell whether a kept call would still fail as it did: not too old, same folder, same look of its path."""
+    return 0 <= now - call["at"] <= KEEP_SEC and call["cwd"] == cwd and call["look"] == look
+
+
+def outlive(kept: "dict[str, Any]", tool: str) -> "dict[str, Any]":
+    """Return the kept calls that a success of tool says nothing of: an MCP tool's speaks for its server only."""
+    server = "__".join(tool.split("__")[:2]) + "__"
+    return {k: call for k, call in kept.items() if tool.startswith("mcp__") and not call["tool"].startswith(server)}
+
+
+def refusals(agent: str, calls: "list[dict[str, Any]]") -> "dict[str, tuple[str, str]]":
+    """Return {key: (tool, error)} of a batch's calls that the client refused before they ran."""
+    found = {}
+    for call in calls:
+        tool, error = text_of(call, "tool_name"), text_of(call, "tool_response")
+        if REFUSED in error and not error.startswith(f"{REFUSED}Cancelled") and tool not in NOT_JUDGED:
+            found[key_of(agent, tool, call.get("tool_input"))] = (tool, quote(error))
+    return found
+
+
+def denial_text(tool: str, error: str) -> str:
+    """Return what the model reads when a call is denied."""
+    return (
+        f"this exact {tool} call failed a moment ago, and no file or command has changed anything since, so it would "
+        f"fail the same way. Its error was:\n{error}\nRead the error, change the input, and call again."
+    )
+
+
+def note_text(tool: str, fate: str, times: int, error: str) -> str:
+    """Return what the model reads when a call was refused, or failed, once more in a turn."""
+    return (
+        f"tool-coach (a hook): this exact {tool} call {fate} {times} times in this turn. Its error was:\n{error}\n"
+        "Read the error, change the input, and call again."
+    )
+
+
+def hand_back_text(tool: str, times: int) -> str:
+    """Return the reason that the person reads when a turn is ended."""
+    return (
+        f"tool-coach: the model sent one failing {tool} call {times} times more, so the turn was ended. Say what it "
+        "should do instead, or type continue. /tool-coach off lets such calls run."
+    )
+
+
+# --- Effects ----------------------------------------------------------------------------------------------
+
+# --- Shared by both scripts, letter for letter: begin -----------------------------------------------------
+
+STATE_DIR = "/tmp" if os.name == "posix" else os.environ.get("TEMP", ".")
+STDIN_WAIT_SEC = 5.0  # seconds to wait for the event; some builds never close stdin
+LOCK_WAIT_SEC = 2.0  # seconds to wait for another hook process that holds the state
+LOG_MAX_BYTES = 200_000  # the record is then kept as <name>.old and begun anew
+
+
+def read_stdin() -> bytes:
+    """Return the event on stdin: all up to its end, or what came when nothing more follows a closing brace."""
+    data, deadline = [b""], time.monotonic() + STDIN_WAIT_SEC
+    while True:
+        if os.name == "posix":
+            import select
+
+            wait = 0.2 if data[-1].rstrip().endswith(b"}") else max(0.0, deadline - time.monotonic())
+            if not select.select([0], [], [], wait)[0]:
+                break
+        data.append(os.read(0, 1 << 20))
+        if not data[-1]:
+            break
+    return b"".join(data)
+
+
+def quick_field(raw: bytes, name: str) -> str:
+    """Return the first string of that name in raw JSON without parsing it, or "".
+
+    The session's fields come before all that a model or a person wrote (2.1.104 to 2.1.332).
+    """
+    value = raw.partition(b'"%s"' % name.encode())[2][:1000].lstrip(b": ")
+    return value[1:].partition(b'"')[0].decode("ascii", "replace") if value[:1] == b'"' else ""
+
+
+def state_path(hook: str, *ids: str) -> str:
+    """Return the path of the state of one session (and subagent); no id leads out of STATE_DIR."""
+    safe = ["".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in i[:100]) for i in ids if i]
+    return os.path.join(STATE_DIR, f"cc-{hook}-{'.'.join(safe)}.json")
+
+
+def open_private(path: str, flags: int) -> int:
+    """Open a regular file that is the user's own and has one name; OSError for anything planted there."""
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    fd = os.open(path, flags, 0o600)
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1 or (hasattr(os, "geteuid") and info.st_uid != os.geteuid()):
+        os.close(fd)
+        raise PermissionError(f"{path} is not the user's own regular file")
+    return fd
+
+
+def is_idle(path: str, idle: bytes) -> bool:
+    """Tell whether there is no state at path, or one that begins with idle; True for what cannot be read."""
+    try:
+        fd = open_private(path, os.O_RDONLY)
+    except OSError:
+        return True
+    start = os.read(fd, len(idle))
+    os.close(fd)
+    return start in (b"", idle)
+
+
+def lock_state(path: str) -> int:
+    """Return a descriptor of the state file, made if missing, locked until closed; OSError if that fails."""
+    fd, deadline = open_private(path, os.O_RDWR | os.O_CREAT), time.monotonic() + LOCK_WAIT_SEC
+    while True:
+        try:
+            if sys.platform == "win32":
+                import msvcrt
+
+                os.lseek(fd, 1 << 30, os.SEEK_SET)
+                msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return fd
+        except OSError:
+            if time.monotonic() > deadline:
+                os.close(fd)
+                raise
+            time.sleep(0.01)
+
+
+def load_state(fd: int) -> "dict[str, Any]":
+    """Return the state behind a locked descriptor; {} for an empty or unreadable one."""
+    import json
+
+    os.lseek(fd, 0, os.SEEK_SET)
+    try:
+        state = json.loads(os.read(fd, 4_000_000).partition(b"\n")[0])
+    except (ValueError, RecursionError):
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def store_state(fd: int, state: "dict[str, Any]") -> None:
+    """Write the state behind a locked descriptor; OSError if it does not fit on the disk."""
+    import json
+
+    data = json.dumps(state).encode() + b"\n"
+    os.lseek(fd, 0, os.SEEK_SET)
+    if os.write(fd, data) != len(data):
+        raise OSError("the state was not written whole")
+    os.ftruncate(fd, len(data))
+
+
+def config_folder() -> str:
+    """Return the client's config folder."""
+    return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
+
+
+def text_of(event: "dict[str, Any]", name: str) -> str:
+    """Return a field of an event, "" if it is missing or no string."""
+    value = event.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def log_action(hook: str, event: "dict[str, Any]", outcome: str, tool: str, number: int) -> None:
+    """Append one action to the record: time, hook, session, outcome, tool, number, by tabs. Never raises OSError."""
+    if not ACTION_LOG:
+        return
+    path, now = os.path.join(config_folder(), ACTION_LOG), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    words = [now, hook, text_of(event, "session_id"), outcome, tool, str(number)]
+    line = "\t".join("".join(c if " " < c <= "~" else "_" for c in word[:100]) or "-" for word in words)
+    try:
+        fd = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        full = os.fstat(fd).st_size > LOG_MAX_BYTES
+        os.write(fd, line.encode() + b"\n")
+        os.close(fd)
+        if full:
+            os.replace(path, path + ".old")
+    except OSError:
+        pass
+
+
+def say(output: "dict[str, Any]") -> int:
+    """Print a hook's answer; return the exit code 0."""
+    import json
+
+    os.write(1, json.dumps(output).encode() + b"\n")
+    return 0
+
+
+def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dict[str, Handler]") -> int:
+    """Answer the event on stdin; return the exit code. The one catch-all: a hook must never wedge a session."""
+    event: "dict[str, Any]" = {}
+    try:
+        raw = read_stdin()
+        if nothing_to_do(raw):
+            return 0
+        import json
+
+        event, _ = json.JSONDecoder().raw_decode(raw.decode("utf-8", "replace").lstrip())
+        return handlers[event["hook_event_name"]](event)
+    except BaseException as error:
+        log_action(hook, event if isinstance(event, dict) else {}, "error", type(error).__name__, 0)
+        return 0
+
+
+# --- Shared by both scripts, letter for letter: end -------------------------------------------------------
+
+
+def path_of(event: "dict[str, Any]") -> str:
+    """Return the path of the session's state."""
+    return state_path("tool-coach", text_of(event, "session_id"))
+
+
+def agent_of(event: "dict[str, Any]") -> str:
+    """Return the id of the subagent whose event it is, "" for the main loop."""
+    return text_of(event, "agent_id")
+
+
+def switch_path() -> str:
+    """Return the path of the file that exists while the coach is off."""
+    return os.path.join(config_folder(), "tool-coach.off")
+
+
+def switch(on: bool) -> None:
+    """Switch the coach on or off, for every session; OSError if the config folder does not take it."""
+    if not on:
+        os.makedirs(config_folder(), exist_ok=True)
+        os.close(os.open(switch_path(), os.O_WRONLY | os.O_CREAT, 0o600))
+    elif os.path.lexists(switch_path()):
+        os.remove(switch_path())
+
+
+def look_of(event: "dict[str, Any]") -> "list[Any]":
+    """Return how the paths in a call's input look on disk: size, time, kind of each; empty for a missing one."""
+    looks: "list[Any]" = []
+    for path in [text_of(event["tool_input"], name) for name in PATH_FIELDS]:
+        try:
+            info = os.stat(os.path.join(text_of(event, "cwd"), path))
+            looks.append([info.st_size, info.st_mtime_ns, stat.S_IFMT(info.st_mode)] if path else [])
+        except (OSError, ValueError):
+            looks.append([])
+    return looks
+
+
+def in_one_message(transcript: str, ids: "set[str]") -> bool:
+    """Tell whether two calls stand in one reply; True if the transcript can't be read.
+
+    Asked where no PostToolBatch has told. Both rows are there when the second of two serial calls is about to run,
+    the first one's result is not (2.1.104 to 2.1.332).
+    """
+    import json
+
+    replies = {}
+    try:
+        with open(transcript, "rb") as file:
+            file.seek(max(0, os.path.getsize(transcript) - TAIL_BYTES))
+            lines = file.read(TAIL_BYTES).split(b"\n")
+    except OSError:
+        return True
+    for line in lines:
+        if b'"tool_use"' in line and any(call_id.encode() in line for call_id in ids):
+            try:
+                message = json.loads(line)["message"]
+                replies.update({block["id"]: message["id"] for block in message["content"] if block.get("id") in ids})
+            except (ValueError, LookupError, TypeError, AttributeError):
+                continue
+    return len(replies) == len(ids) and len(set(replies.values())) == 1
+
+
+def open_state(event: "dict[str, Any]") -> "tuple[int, dict[str, Any], dict[str, Any], int]":
+    """Return the locked descriptor, the kept calls, this turn's counts [failed, refused], both by key, and the time
+    of the last change in nanoseconds (0 = none)."""
+    fd = lock_state(path_of(event))
+    info, state = os.fstat(fd), load_state(fd)
+    return fd, state.get("kept", {}), state.get("turn", {}), info.st_mtime_ns if info.st_size else 0
+
+
+def save_state(event: "dict[str, Any]", fd: int, kept: "dict[str, Any]", turn: "dict[str, Any]", changed: int) -> int:
+    """Write the newest of both, set the time of the last change, let others go on; return the exit code 0."""
+    store_state(fd, {"kept": dict([*kept.items()][-KEEP_MOST:]), "turn": dict([*turn.items()][-KEEP_MOST:])})
+    os.utime(path_of(event), ns=(changed, changed))
+    os.close(fd)
+    return 0
+
+
+def note_change(path: str) -> bool:
+    """Note the time of a change; False if something is kept, which the caller then has to drop."""
+    fd = lock_state(path)
+    start = os.read(fd, len(IDLE))
+    if not start:
+        os.write(fd, IDLE + b"}\n")
+    elif start == IDLE:
+        os.utime(path)
+    os.close(fd)
+    return start in (b"", IDLE)
+
+
+# --- Handlers: what happens on each event -----------------------------------------------------------------
+
+
+def nothing_to_do(raw: bytes) -> bool:
+    """Tell from the raw event alone that nothing is kept that it concerns; parsing costs more than all else."""
+    name = quick_field(raw, "hook_event_name")
+    if name == "UserPromptExpansion":
+        return b"tool-coach" not in raw
+    if os.path.lexists(switch_path()):
+        return True
+    path = state_path("tool-coach", quick_field(raw, "session_id"))
+    if name == "PostToolUse":
+        return note_change(path)
+    if name in ("UserPromptSubmit", "SessionEnd"):
+        return not os.path.lexists(path)
+    return name in ("PreToolUse", "PostToolBatch") and REFUSED[1:-1].encode() not in raw and is_idle(path, IDLE)
+
+
+def on_call(event: "dict[str, Any]") -> int:
+    """Deny a call that is kept as failed, if nothing has changed since and it was not sent together with it."""
+    tool, key = text_of(event, "tool_name"), key_of(agent_of(event), event["tool_name"], event["tool_input"])
+    fd, kept, turn, changed = open_state(event)
+    call = kept.get(key)
+    if not call or tool in NOT_JUDGED:
+        return 0
+    ids = {call["id"], text_of(event, "tool_use_id")}
+    if not still_holds(call, time.time(), text_of(event, "cwd"), look_of(event)):
+        del kept[key]
+        return save_state(event, fd, kept, turn, changed)
+    if not call["over"] and in_one_message(text_of(event, "transcript_path"), ids):
+        return 0
+    call["denied"] += 1
+    save_state(event, fd, kept, turn, changed)
+    answer = {"permissionDecision": "deny", "permissionDecisionReason": denial_text(tool, call["error"])}
+    line = f"tool-coach: {tool} call repeated after it failed, not run"
+    return tell(event, tool, "deny", answer, line, call["denied"])
+
+
+def on_failure(event: "dict[str, Any]") -> int:
+    """Keep a call that ran and failed, unless its error may pass or is older than the last change; note the third."""
+    tool, agent, error = text_of(event, "tool_name"), agent_of(event), text_of(event, "error")
+    if tool in NOT_JUDGED or event.get("is_interrupt") is True or is_passing(error):
+        return 0
+    key, now, duration = key_of(agent, tool, event["tool_input"]), time.time(), event.get("duration_ms", 0)
+    call = {"tool": tool, "agent": agent, "id": text_of(event, "tool_use_id"), "error": quote(error), "at": now}
+    call.update({"cwd": text_of(event, "cwd"), "look": look_of(event), "denied": 0, "over": False})
+    fd, kept, turn, changed = open_state(event)
+    failed, refused = turn.get(key, [0, 0])
+    failed += key not in kept or kept[key]["over"]  # its twin in the same batch does not count
+    turn[key] = [failed, refused]
+    if (now - duration / 1000) * 1e9 > changed:  # no duration_ms in 2.1.104
+        kept[key] = call
+    save_state(event, fd, kept, turn, changed)
+    if failed < 3:
+        return 0
+    note = note_text(tool, "has failed", failed, quote(error))
+    line = f"tool-coach: {tool} call failed {failed} times in this turn"
+    return tell(event, tool, "note", {"additionalContext": note}, line, 0)
+
+
+def on_batch(event: "dict[str, Any]") -> int:
+    """After a batch of calls: its failures count from now on, and repeated refusals bring a note."""
+    agent, calls = agent_of(event), event["tool_calls"]
+    fd, kept, turn, changed = open_state(event)
+    fresh = {key: call for key, call in kept.items() if call["agent"] == agent and not call["over"]}
+    ids = [call["id"] for call in fresh.values()]
+    if any(call["tool_name"] in CHANGING and call["tool_use_id"] not in ids for call in calls):
+        kept = {key: call for key, call in kept.items() if key not in fresh}  # may be older than that change
+    for call in fresh.values():
+        call["over"] = True
+    notes, lines, most, worst = [], [], 0, ""
+    for key, (tool, error) in refusals(agent, calls).items():
+        failed, refused = turn.get(key, [0, 0])
+        turn[key] = [failed, refused + 1]
+        if refused:
+            notes.append(note_text(tool, "was refused before it ran", refused + 1, error))
+            lines.append(f"tool-coach: {tool} call repeated after it was refused")
+            most, worst = max((most, worst), (refused + 1, tool))
+    save_state(event, fd, kept, turn, changed)
+    answer = {"additionalContext": "\n\n".join(notes)[:9000]}
+    return tell(event, worst, "note", answer, "\n".join(lines), most) if notes else 0
+
+
+def tell(event: "dict[str, Any]", tool: str, outcome: str, answer: "dict[str, str]", line: str, times: int) -> int:
+    """Answer the model and show the person a line; end the turn if the call came too often."""
+    output: "dict[str, Any]" = {"systemMessage": line}
+    output["hookSpecificOutput"] = {"hookEventName": event["hook_event_name"], **answer}
+    if 0 < HAND_BACK_AFTER <= times:
+        outcome = "hand-back"
+        output.update({"continue": False, "stopReason": hand_back_text(tool, times)})
+    log_action("coach", event, outcome, tool, times)
+    return say(output)
+
+
+def on_success(event: "dict[str, Any]") -> int:
+    """Drop what a change makes doubtful."""
+    fd, kept, turn, _ = open_state(event)
+    return save_state(event, fd, outlive(kept, text_of(event, "tool_name")), turn, time.time_ns())
+
+
+def on_prompt(event: "dict[str, Any]") -> int:
+    """Forget everything: a new turn."""
+    fd = lock_state(path_of(event))
+    os.ftruncate(fd, 0)
+    os.close(fd)
+    return 0
+
+
+def on_end(event: "dict[str, Any]") -> int:
+    """Remove the session's state."""
+    os.close(open_private(path_of(event), os.O_RDONLY))
+    os.remove(path_of(event))
+    return 0
+
+
+def on_command(event: "dict[str, Any]") -> int:
+    """Answer /tool-coach [on|off]; the model never sees it."""
+    if text_of(event, "command_name").rpartition(":")[2] != "tool-coach":
+        return 0
+    wish = text_of(event, "command_args").strip().lower()
+    try:
+        if wish in ("on", "off"):
+            switch(wish == "on")
+        now = "off: every call runs" if os.path.lexists(switch_path()) else "on: a failed call is not run again unchanged"
+        reason = f"tool-coach is {now}" if wish in ("", "on", "off") else "usage: /tool-coach [on|off]"
+    except OSError as error:
+        reason = f"tool-coach could not be switched {wish}: {error.strerror}"
+    return say({"decision": "block", "reason": reason})
+
+
+HANDLERS: "dict[str, Handler]" = {
+    "PreToolUse": on_call,
+    "PostToolUseFailure": on_failure,
+    "PostToolBatch": on_batch,
+    "PostToolUse": on_success,
+    "UserPromptSubmit": on_prompt,
+    "SessionEnd": on_end,
+    "UserPromptExpansion": on_command,
+}
+
+
+def main(argv: "list[str]") -> int:
+    """Answer one hook event on stdin (no arguments), or switch the coach: on, off."""
+    if not argv and sys.stdin is not None and not sys.stdin.isatty():
+        return run_hook("coach", nothing_to_do, HANDLERS)
+    if argv not in (["on"], ["off"]):
+        print(__doc__)
+        return 0 if argv in ([], ["-h"], ["--help"]) else 2
+    try:
+        switch(argv == ["on"])
+    except OSError as error:
+        print(f"tool_coach.py: cannot switch {argv[0]}: {error}", file=sys.stderr)
+        return 1
+    print(f"tool-coach is {argv[0]}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
