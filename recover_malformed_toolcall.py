@@ -17,18 +17,16 @@ Reads   the event on stdin; the last rows of the session's transcript; prompts.t
 Writes  /tmp/cc-recover-<session>[.<subagent>].json   count, time and last prompt of the burst
         toolcall-hooks.log in the config folder        one line per action; no text of the conversation
         /tmp/cc-recover-heartbeat.log                  only while /tmp/cc-recover-heartbeat.on exists
-Never   runs, sends, or repeats anything of the leaked call but the tool's name. Any error: exit 0, silent.
+Never   runs, sends, or repeats anything of a leaked call but the tool's name. Any error: exit 0, silent.
 
 By hand: copy this file (and prompts.txt) to ~/.claude/hooks, and put into ~/.claude/settings.json:
 
-  {"hooks": {
-    "Stop": [{"hooks": [{"type": "command", "timeout": 10,
-      "command": "python3 -I -S ~/.claude/hooks/recover_malformed_toolcall.py"}]}],
-    "SubagentStop": [{"hooks": [{"type": "command", "timeout": 10,
-      "command": "python3 -I -S ~/.claude/hooks/recover_malformed_toolcall.py"}]}],
-    "StopFailure": [{"hooks": [{"type": "command", "timeout": 10, "asyncRewake": true,
-      "command": "python3 -I -S ~/.claude/hooks/recover_malformed_toolcall.py"}]}]}}
+  {"hooks": {"Stop": [{"hooks": [HOOK]}], "SubagentStop": [{"hooks": [HOOK]}], "StopFailure": [{"hooks": [WAKING]}]}}
+
+  HOOK    {"type": "command", "timeout": 10, "command": "python3 -I -S ~/.claude/hooks/recover_malformed_toolcall.py"}
+  WAKING  the same with "asyncRewake": true
 """
+
 import os
 import stat
 import sys
@@ -36,11 +34,14 @@ import time
 
 TYPE_CHECKING = False  # typing is for the type checker alone: importing it would double the start time
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
 
     Handler = Callable[[dict[str, Any]], int]
 
 __version__ = "1.0.0"
+
+# --- Constants you may edit; an upgrade keeps your values -------------------------------------------------
 
 MAX_RETRIES = 10  # recoveries in one burst, then the person is asked; 0 = only ever hand back
 STREAK_WINDOW_SEC = 600  # seconds; malformed stops at most this far apart are one burst
@@ -52,29 +53,27 @@ RECOVERY_PROMPTS = (
     "Check that the call carries the full namespace prefix in every opening and closing tag.",
     "Write nothing before the call; let it be the first thing in your reply.",
     "If the call was long, split the work and begin with a small part.",
-    "Build the call from nothing but the tool's description, with the required arguments only.",
     "Use another tool with simpler arguments if one does the same job.",
     "Take the smallest next step that moves the task on.",
 )
 
-# The client's own words when it gives up on a call (2.1.112 to 2.1.332).
-GIVE_UP_SENTENCES = ("The model's tool call could not be parsed (retry also failed).",)
-BLOCK_CAP = 8  # blocks in a row after which the client cuts off, if CLAUDE_CODE_STOP_HOOK_BLOCK_CAP is unset
+# --- Constants that follow the client ---------------------------------------------------------------------
+
+GIVE_UP_SENTENCES = ("The model's tool call could not be parsed (retry also failed).",)  # 2.1.112 to 2.1.332
+BLOCK_CAP = 8  # blocks in a row that the client lets pass if CLAUDE_CODE_STOP_HOOK_BLOCK_CAP is unset (2.1.158 on)
 IDLE = b'{"count": 0'  # how the state of a session without a burst begins
 
 # Built from parts: a tag spelled out in a file is taken for a call by tools that read the file.
-PREFIX = "ant" + "ml:"
-CALL = "inv" + "oke"
-ARGUMENT = "para" + "meter"
-# A call's opening tag: one attribute, the name. The "<" may be lost; the word itself may be garbled.
+PREFIX, CALL, ARGUMENT = "ant" + "ml:", "inv" + "oke", "para" + "meter"
+# A call's opening tag: one attribute, the name. Its "<" may be lost, its word garbled.
 OPENER = (
     rf"(?:(?P<less>(?<!\\)<)|(?<![\w\\:.<-]))(?P<prefix>(?:{PREFIX})?)(?P<word>[^\W\d]\w*)\s+name\s*=\s*"
     r"""(?:"(?P<name>[^"<>\n]{1,200})"|'(?P<name2>[^'<>\n]{1,200})')\s*>"""
 )
-ARGUMENT_OPENER = rf"<?(?:{PREFIX})?{ARGUMENT}\s+name\s*="
+ARGUMENT_OPENER = rf"<?(?:{PREFIX})?{ARGUMENT}\s+name\s*=(?:\s*[\"'][^\"'<>\n]*[\"']\s*>|[^<>]*\Z)"
 CLOSER = rf"</(?:{PREFIX})?{CALL}\s*>"
 # What follows a call's opening tag: an argument, a closing tag, the end of the message, or a tag cut off there.
-CALL_GOES_ON = rf"\s*(?:\Z|</|{ARGUMENT_OPENER}|<{PREFIX}|<[^<>]*\Z)"
+CALL_GOES_ON = rf"\s*(?:\Z|{ARGUMENT_OPENER}|</(?:{PREFIX})?(?:{CALL}|{ARGUMENT}|function_)|<{PREFIX}|<[^<>]*\Z)"
 # Markdown, at the start of a line without its indentation.
 FENCE = r"(`{3,}(?=[^`]*$)|~{3,})"
 HEADING = r"#{1,6}(?: |$)|(?:=+|-+) *$"
@@ -136,7 +135,7 @@ def mask_code(text: str) -> str:
                 continue
             end_paragraph(indent)
             masked.append(line[:base] + BLOCK_CODE * (len(line) - base))
-        elif rest.startswith((BLOCK_CODE, ">")) or opening:
+        elif rest.startswith(BLOCK_CODE) or (rest[0] == ">" and rest.strip() != ">") or opening:
             end_paragraph(indent)
             masked.append(line[:base] + BLOCK_CODE * (len(line) - base))
             if opening:
@@ -161,10 +160,12 @@ def mask_spans(paragraph: str) -> str:
     call = opener.search(paragraph)
     while call:
         end = call.end()
-        if not re.search(r"`\s*(?:\S{1,40}\s+)?\Z", paragraph[max(0, call.start() - 80) : call.start()]):
+        before = paragraph[max(0, call.start() - 200) : call.start()]
+        if not re.search(r"`(?: ?|[^\s`]\S{0,39}\s+)\Z", before):  # else the call is what a span begins with
             closing = closer.search(paragraph, end)
-            end = closing.end() if closing else len(paragraph)
-            zones.append((call.end(), end))
+            if closing or len(before.rpartition("\n")[2].split()) <= 1:
+                end = closing.end() if closing else len(paragraph)
+                zones.append((call.end(), end))
         call = opener.search(paragraph, end)
     runs: "list[tuple[int, int, int, int]]" = []  # zone, start, end, escaped ticks
     zone = 0
@@ -215,32 +216,31 @@ def is_leaked_call(less: bool, prefix: bool, word: str, before: str, after: str)
     """
     import re
 
-    line = after.partition("\n")[0]
-    words = before.split()
+    line, words = after.partition("\n")[0], before.split()
     leads = len(words) <= 1 or words[-1][-1] in ".:!?\u2026\u3002\uff1a\uff01\uff1f"  # where a call may begin
     argument = re.match(r"\s*" + ARGUMENT_OPENER, after)
     goes_on = re.match(CALL_GOES_ON, after)
-    closing = re.search(CLOSER, line)
+    closing = re.search(CLOSER, after)
     if not less and not (argument if len(words) == 1 else goes_on and not words):
         return False
     if word != CALL:
-        return bool(word != ARGUMENT and argument and (prefix or re.search(CLOSER, after)))
-    if closing and is_mention(len(words), line[closing.end() :].strip()):
+        return bool(word != ARGUMENT and argument and (prefix or closing))
+    if closing and is_mention(len(words), leads, closing.end() <= len(line), after[closing.end() :].partition("\n")[0]):
         return False
-    if goes_on:
-        return leads or bool(after.strip())
-    if line.strip():  # bare text where the arguments should be
-        return leads and closing is not None
-    return leads and not re.match(r"\s*<", after)
+    if goes_on or re.match(r"\s*<", after):
+        return bool(goes_on) and (leads or after.strip() != "")
+    return leads and (not line.strip() or bool(closing and closing.end() <= len(line)))  # text instead of arguments
 
 
-def is_mention(words_before: int, tail: str) -> bool:
-    """Tell whether a whole call on one line is part of a sentence; tail: what follows it on the line."""
+def is_mention(words_before: int, leads: bool, on_one_line: bool, tail: str) -> bool:
+    """Tell whether a whole call is part of a sentence: prose goes on after it; tail: what follows it on its line."""
     import re
 
+    tail = tail.strip()
     if not tail or re.match(rf"<(?!{CALL}|{PREFIX}{CALL})", tail):
         return False
-    return words_before > 1 or not tail[0].isupper()
+    goes_on = not tail[0].isupper()
+    return (goes_on or words_before > 1) if on_one_line else (goes_on and not leads)
 
 
 # --- Pure part: reading a reply, the budget, the words ----------------------------------------------------
@@ -249,47 +249,39 @@ def is_mention(words_before: int, tail: str) -> bool:
 def last_turn(rows: "Iterable[dict[str, Any]]", subagent: bool) -> "dict[str, Any] | None":
     """Return what the transcript says of the reply that ended the turn; None if it is not written yet.
 
-    rows: the transcript's rows, newest first. The result: texts (its text blocks), tool_use (the reply
-    holds a real tool call), synthetic (the client wrote it), tool_ran (a call ran since the last prompt or block;
-    its result may be missing still when Stop fires, up to 2.1.122). A reply is one row per content block, joined by message.id (2.1.104 to 2.1.332).
+    rows: the transcript's rows, newest first; a reply is one row per content block, joined by message.id. The result:
+    texts (of its text blocks), tool_use (it holds a real tool call), synthetic (the client wrote it), tool_ran (a call
+    ran since the last prompt or block; its result may be missing still when Stop fires, up to 2.1.122).
     """
     turn: "dict[str, Any]" = {"texts": [], "tool_use": False, "synthetic": False, "tool_ran": False}
-    reply_id = None
+    reply = None
     for row in rows:
         message = row.get("message")
         if not isinstance(message, dict) or (row.get("isSidechain") is True and not subagent):
             continue
         content = message.get("content")
-        blocks = [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
-        if isinstance(content, str):
-            blocks = [{"type": "text", "text": content}]
+        blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+        blocks += [{"type": "text", "text": content}] if isinstance(content, str) else []
         kinds = [block.get("type") for block in blocks]
         if row.get("type") == "assistant":
-            reply_id = reply_id or message.get("id") or "unnamed"
-            if (message.get("id") or "unnamed") != reply_id:
-                turn["tool_ran"] = turn["tool_ran"] or "tool_use" in kinds
-            else:
-                turn["tool_use"] = turn["tool_use"] or "tool_use" in kinds
-                turn["synthetic"] = turn["synthetic"] or message.get("model") == "<synthetic>"
-                texts = [b["text"] for b in blocks if b.get("type") == "text" and isinstance(b.get("text"), str)]
-                turn["texts"] = texts + turn["texts"]
-        elif row.get("type") == "user":
-            if reply_id is None:
-                return None
-            if "tool_result" not in kinds:
-                break
-            turn["tool_ran"] = True
-    return turn if reply_id else None
+            reply = reply or (message.get("id"),)
+            if reply == (message.get("id"),):
+                turn["tool_use"] |= "tool_use" in kinds
+                turn["synthetic"] |= message.get("model") == "<synthetic>"
+                turn["texts"][:0] = [text_of(block, "text").strip() for block in blocks if block.get("type") == "text"]
+            turn["tool_ran"] |= "tool_use" in kinds
+        elif row.get("type") == "user" and (reply is None or "tool_result" not in kinds):
+            break
+    return turn if reply else None
 
 
-def judge(message: "str | None", turn: "dict[str, Any] | None") -> "tuple[str, str]":
-    """Return ("give-up", ""), ("leak", tool name) or ("clean", "") for the message that ended a turn."""
+def judge(message: str, turn: "dict[str, Any] | None") -> "tuple[str, str]":
+    """Return ("give-up", ""), ("leak", tool name) or ("clean", "") for the message that ended a turn, "" if unknown."""
     texts = turn["texts"] if turn else []
-    text = message if message is not None else "\n".join(texts)
+    text = message or "\n".join(texts)
     if text.strip() in GIVE_UP_SENTENCES:
         return ("give-up" if turn and turn["synthetic"] else "clean"), ""
-    same = bool(texts) and (message is None or texts[-1].strip() == message.strip())
-    if turn and turn["tool_use"] and same:
+    if turn and turn["tool_use"] and (not message or texts[-1:] == [message]):
         return "clean", ""  # a real tool call came with it
     name = find_leaked_call(text)
     return ("clean", "") if name is None else ("leak", name)
@@ -300,35 +292,28 @@ def spend(state: "dict[str, Any]", now: float, row_cap: int, row_goes_on: bool) 
 
     row_cap: blocks in a row that the client lets pass, 0 = any number; row_goes_on: nothing ran since the last one.
     """
-    count, row, ts = state.get("count"), state.get("row"), state.get("ts")
-    alive = isinstance(ts, (int, float)) and 0 <= now - ts <= STREAK_WINDOW_SEC
-    count = count if alive and isinstance(count, int) and count > 0 else 0
-    row = row if count and row_goes_on and isinstance(row, int) else 0
+    numbers = [state.get(name) for name in ("count", "row", "ts")]
+    count, row, ts = (number if isinstance(number, (int, float)) else 0 for number in numbers)
+    if not 0 <= now - ts <= STREAK_WINDOW_SEC or count < 0:
+        count = row = 0
+    row = row if row_goes_on else 0
+    used = {"count": count + 1, "ts": now, "last_idx": state.get("last_idx"), "row": row + 1 if row_cap else 0}
     spent = count >= MAX_RETRIES or 0 < row_cap <= row
-    used = {"count": 0 if spent else count + 1, "ts": now, "last_idx": state.get("last_idx")}
-    return ("hand-back", used) if spent else ("block", {**used, "row": row + 1 if row_cap else 0})
-
-
-def pick_prompt(count: int, last: object, chance: int) -> int:
-    """Return the index of one of count prompts (at least 1), another than the last; chance: any number."""
-    if not isinstance(last, int) or not 0 <= last < count or count == 1:
-        return chance % count
-    index = chance % (count - 1)
-    return index + (index >= last)
+    return ("hand-back", {**used, "count": 0, "row": 0}) if spent else ("block", used)
 
 
 def recovery_text(kind: str, tool: str, prompt: str, attempt: int, subagent: bool) -> str:
     """Return what the model reads: the facts, one thing to do, a prompt, the attempt. It spells no markup."""
     call = f"{tool} call" if tool.isascii() and tool.isidentifier() and len(tool) <= 64 else "tool call"
     fate = "was written out as text" if kind == "leak" else "could not be parsed"
-    parts = [
-        f"recover_malformed_toolcall (a hook): your last {call} {fate}, so nothing ran, and whatever your message says "
-        "about its result is unproven. Make the call first and alone. If the markup was only meant to be shown, say so "
-        "in one line and stop."
-    ]
-    if subagent:
-        parts.append("Your last message is what the caller receives, so finish the task and report in full.")
-    return " ".join([*parts, prompt, f"(recovery attempt {attempt}/{MAX_RETRIES})"])
+    reader = (
+        "Your last message is what the caller receives, so finish the task and report in full. " if subagent else ""
+    )
+    return (
+        f"recover_malformed_toolcall (a hook): your last {call} {fate}, so nothing ran, and whatever was written about "
+        "its result is unproven. Make the call first and alone. If the markup was only meant to be shown, say so in "
+        f"one line and stop. {reader}{prompt} (recovery attempt {attempt}/{MAX_RETRIES})"
+    )
 
 
 HAND_BACK = (
@@ -342,31 +327,27 @@ HAND_BACK = (
 # --- Shared by both scripts, letter for letter: begin -----------------------------------------------------
 
 STATE_DIR = "/tmp" if os.name == "posix" else os.environ.get("TEMP", ".")
-STDIN_WAIT_SEC = 5.0  # seconds to wait for the event; some builds never close stdin
+STDIN_WAIT_SEC = 2.0  # some builds of the client do not close stdin
 LOCK_WAIT_SEC = 2.0  # seconds to wait for another hook process that holds the state
-LOG_MAX_BYTES = 200_000  # the record is then kept as <name>.old and begun anew
+LOG_MAX_BYTES = 200_000  # the record is then renamed to <name>.old and begun anew
 
 
 def read_stdin() -> bytes:
-    """Return the event on stdin: all up to its end, or what came when nothing more follows a closing brace."""
-    data, deadline = [b""], time.monotonic() + STDIN_WAIT_SEC
-    while True:
-        if os.name == "posix":
-            import select
+    """Return the event on stdin: one line of JSON (2.1.104 to 2.1.332), or all up to its end."""
+    import select
 
-            wait = 0.2 if data[-1].rstrip().endswith(b"}") else max(0.0, deadline - time.monotonic())
-            if not select.select([0], [], [], wait)[0]:
-                break
-        data.append(os.read(0, 1 << 20))
-        if not data[-1]:
+    chunks: "list[bytes]" = []
+    while os.name != "posix" or select.select([0], [], [], STDIN_WAIT_SEC)[0]:
+        chunks.append(os.read(0, 1 << 20))
+        if not chunks[-1] or chunks[-1].endswith(b"}\n"):
             break
-    return b"".join(data)
+    return b"".join(chunks)
 
 
 def quick_field(raw: bytes, name: str) -> str:
     """Return the first string of that name in raw JSON without parsing it, or "".
 
-    The session's fields come before all that a model or a person wrote (2.1.104 to 2.1.332).
+    The session's fields stand before all that a model or a person wrote (2.1.104 to 2.1.332).
     """
     value = raw.partition(b'"%s"' % name.encode())[2][:1000].lstrip(b": ")
     return value[1:].partition(b'"')[0].decode("ascii", "replace") if value[:1] == b'"' else ""
@@ -391,7 +372,7 @@ def open_private(path: str, flags: int) -> int:
 
 
 def is_idle(path: str, idle: bytes) -> bool:
-    """Tell whether there is no state at path, or one that begins with idle; True for what cannot be read."""
+    """Tell whether the state at path is missing, empty, unreadable, or begins with idle."""
     try:
         fd = open_private(path, os.O_RDONLY)
     except OSError:
@@ -402,7 +383,7 @@ def is_idle(path: str, idle: bytes) -> bool:
 
 
 def lock_state(path: str) -> int:
-    """Return a descriptor of the state file, made if missing, locked until closed; OSError if that fails."""
+    """Return a descriptor of the state file, made if missing and locked until closed; OSError if that fails."""
     fd, deadline = open_private(path, os.O_RDWR | os.O_CREAT), time.monotonic() + LOCK_WAIT_SEC
     while True:
         try:
@@ -411,6 +392,7 @@ def lock_state(path: str) -> int:
 
                 os.lseek(fd, 1 << 30, os.SEEK_SET)
                 msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+                os.lseek(fd, 0, os.SEEK_SET)
             else:
                 import fcntl
 
@@ -418,7 +400,6 @@ def lock_state(path: str) -> int:
             return fd
         except OSError:
             if time.monotonic() > deadline:
-                os.close(fd)
                 raise
             time.sleep(0.01)
 
@@ -427,7 +408,6 @@ def load_state(fd: int) -> "dict[str, Any]":
     """Return the state behind a locked descriptor; {} for an empty or unreadable one."""
     import json
 
-    os.lseek(fd, 0, os.SEEK_SET)
     try:
         state = json.loads(os.read(fd, 4_000_000).partition(b"\n")[0])
     except (ValueError, RecursionError):
@@ -436,7 +416,7 @@ def load_state(fd: int) -> "dict[str, Any]":
 
 
 def store_state(fd: int, state: "dict[str, Any]") -> None:
-    """Write the state behind a locked descriptor; OSError if it does not fit on the disk."""
+    """Write the state behind a locked descriptor and close it; OSError if it could not be written whole."""
     import json
 
     data = json.dumps(state).encode() + b"\n"
@@ -444,6 +424,7 @@ def store_state(fd: int, state: "dict[str, Any]") -> None:
     if os.write(fd, data) != len(data):
         raise OSError("the state was not written whole")
     os.ftruncate(fd, len(data))
+    os.close(fd)
 
 
 def config_folder() -> str:
@@ -457,12 +438,9 @@ def text_of(event: "dict[str, Any]", name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def log_action(hook: str, event: "dict[str, Any]", outcome: str, tool: str, number: int) -> None:
-    """Append one action to the record: time, hook, session, outcome, tool, number, by tabs. Never raises OSError."""
-    if not ACTION_LOG:
-        return
-    path, now = os.path.join(config_folder(), ACTION_LOG), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    words = [now, hook, text_of(event, "session_id"), outcome, tool, str(number)]
+def append_line(path: str, *words: str) -> None:
+    """Append a line to a log, its words set apart by tabs, the time first; rotate a full log. Never raises OSError."""
+    words = (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), *words)
     line = "\t".join("".join(c if " " < c <= "~" else "_" for c in word[:100]) or "-" for word in words)
     try:
         fd = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -473,6 +451,13 @@ def log_action(hook: str, event: "dict[str, Any]", outcome: str, tool: str, numb
             os.replace(path, path + ".old")
     except OSError:
         pass
+
+
+def log_action(hook: str, event: "dict[str, Any]", outcome: str, tool: str = "", number: int = 0) -> None:
+    """Note an action in the record."""
+    if ACTION_LOG:
+        path = os.path.join(config_folder(), ACTION_LOG)
+        append_line(path, hook, text_of(event, "session_id"), outcome, tool, str(number))
 
 
 def say(output: "dict[str, Any]") -> int:
@@ -492,90 +477,80 @@ def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dic
             return 0
         import json
 
-        event, _ = json.JSONDecoder().raw_decode(raw.decode("utf-8", "replace").lstrip())
-        return handlers[event["hook_event_name"]](event)
+        event = json.loads(raw.decode("utf-8", "replace"))
+        handler = handlers.get(event["hook_event_name"])
+        return handler(event) if handler else 0
     except BaseException as error:
-        log_action(hook, event if isinstance(event, dict) else {}, "error", type(error).__name__, 0)
+        log_action(hook, event if isinstance(event, dict) else {}, "error", type(error).__name__)
         return 0
 
 
 # --- Shared by both scripts, letter for letter: end -------------------------------------------------------
+
+HEARTBEAT = os.path.join(STATE_DIR, "cc-recover-heartbeat")  # .on is the switch, .log the log
 
 
 def rows_from_end(path: str) -> "Iterator[dict[str, Any]]":
     """Yield the transcript's message rows, newest first, from its last TAIL_BYTES; broken rows are passed over."""
     import json
 
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    try:
-        info = os.fstat(fd)
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+        info = os.fstat(file.fileno())
         position = info.st_size if stat.S_ISREG(info.st_mode) else 0
         stop, carry = max(0, position - TAIL_BYTES), b""
         while position > stop:
-            start = max(stop, position - 65536)
-            os.lseek(fd, start, os.SEEK_SET)
-            carry, *lines = (os.read(fd, position - start) + carry).split(b"\n")
-            position = start
-            for line in reversed([carry, *lines] if position == 0 else lines):
-                if b'"message"' in line:
-                    try:
-                        row = json.loads(line)
-                    except (ValueError, RecursionError):
-                        continue
-                    if isinstance(row, dict):
-                        yield row
-    finally:
-        os.close(fd)
+            size = min(65536, position - stop)
+            position -= size
+            file.seek(position)
+            carry, *lines = (file.read(size) + carry).split(b"\n")
+            for line in [*lines[::-1], *([carry] if position == 0 else [])]:
+                try:
+                    row = json.loads(line) if b'"message"' in line else None
+                except (ValueError, RecursionError):
+                    continue
+                if isinstance(row, dict):
+                    yield row
 
 
-def read_turn(path: object, subagent: bool, message: "str | None", wait_sec: float) -> "dict[str, Any] | None":
-    """Return last_turn of a transcript, once it holds the message; after wait_sec what there is, None if nothing."""
+def read_turn(path: str, subagent: bool, message: str, wait_sec: float) -> "dict[str, Any] | None":
+    """Return last_turn of a transcript, at once if it holds the message, else after wait_sec; None if unreadable."""
     deadline = time.monotonic() + wait_sec
-    while isinstance(path, str):
+    while True:
         try:
             turn = last_turn(rows_from_end(path), subagent)
         except OSError:
             turn = None
-        there = turn and (message is None or message.strip() in [text.strip() for text in turn["texts"]])
-        if there or time.monotonic() >= deadline:
+        if (turn and (not message or message in turn["texts"])) or time.monotonic() >= deadline:
             return turn
         time.sleep(0.05)
-    return None
 
 
 def read_prompts() -> "list[str]":
     """Return the prompts of prompts.txt beside this file, or RECOVERY_PROMPTS."""
     try:
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts.txt")
-        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        fd = os.open(
+            os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts.txt"),
+            os.O_RDONLY | getattr(os, "O_NONBLOCK", 0),
+        )
         lines = os.read(fd, 200_000).decode("utf-8-sig", "replace").splitlines()
         os.close(fd)
     except OSError:
         lines = []
-    found = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    return found or list(RECOVERY_PROMPTS) or ["Try again with a simpler call."]
+    prompts = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    return prompts or list(RECOVERY_PROMPTS)
 
 
-def heartbeat_is_on() -> bool:
-    """Tell whether the user asked for the heartbeat; a file that somebody else made does not count."""
+def beat(event: "dict[str, Any]", kind: str, turn: "dict[str, Any] | None") -> None:
+    """Note an event in the heartbeat's log while the user's own file asks for it."""
+    if not os.path.lexists(HEARTBEAT + ".on"):
+        return
     try:
-        os.close(open_private(os.path.join(STATE_DIR, "cc-recover-heartbeat.on"), os.O_RDONLY))
+        os.close(open_private(HEARTBEAT + ".on", os.O_RDONLY))
     except OSError:
-        return False
-    return True
-
-
-def beat(event: "dict[str, Any]", kind: str, turn: "dict[str, Any] | None", length: int) -> None:
-    """Append one event to the heartbeat's log: what was judged, and by what. Never raises OSError."""
-    tool_use = ("yes" if turn["tool_use"] else "no") if turn else "unknown"
-    now, session = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), text_of(event, "session_id")
-    line = f"{now} {session} {event['hook_event_name']} malformed={kind} tool_use={tool_use} length={length}\n"
-    try:
-        fd = open_private(os.path.join(STATE_DIR, "cc-recover-heartbeat.log"), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        os.write(fd, line.encode("ascii", "replace"))
-        os.close(fd)
-    except OSError:
-        pass
+        return
+    tool_use = f"tool_use={turn['tool_use'] if turn else 'unknown'}"
+    length = f"length={len(text_of(event, 'last_assistant_message'))}"
+    append_line(HEARTBEAT + ".log", text_of(event, "session_id"), event["hook_event_name"], kind, tool_use, length)
 
 
 def burst_path(event: "dict[str, Any]") -> str:
@@ -584,97 +559,521 @@ def burst_path(event: "dict[str, Any]") -> str:
 
 
 def answer(event: "dict[str, Any]", kind: str, tool: str, row_goes_on: bool) -> int:
-    """Spend one retry on a malformed stop and say what follows; nothing is said unless it could be counted."""
-    name = event["hook_event_name"]
+    """Spend a retry on a malformed stop and say what follows; nothing is said unless it could be counted."""
+    name, prompts = event["hook_event_name"], read_prompts()
     cap = os.environ.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "")
     row_cap = 0 if name == "StopFailure" else int(cap) if cap.isascii() and cap.isdigit() else BLOCK_CAP
-    prompts = read_prompts()
     fd = lock_state(burst_path(event))
-    try:
-        state = load_state(fd)
-        outcome, state = spend(state, time.time(), row_cap, row_goes_on)
-        if outcome == "block":
-            chance = int.from_bytes(os.urandom(4), "big")
-            state["last_idx"] = pick_prompt(len(prompts), state["last_idx"], chance)
-        store_state(fd, state)
-    finally:
-        os.close(fd)
+    outcome, state = spend(load_state(fd), time.time(), row_cap, row_goes_on)
+    others = [index for index in range(len(prompts)) if index != state["last_idx"]] or [0]
+    if outcome == "block":
+        state["last_idx"] = others[int.from_bytes(os.urandom(4), "big") % len(others)]
+    store_state(fd, state)
     if outcome == "hand-back":
         log_action("recover", event, "hand-back", tool, MAX_RETRIES)
-        return 0 if name == "StopFailure" else say({"systemMessage": HAND_BACK})  # nobody would see it there
-    text = recovery_text(kind, tool, prompts[state["last_idx"]], state["count"], name == "SubagentStop")
+        return 0 if name == "StopFailure" else say({"systemMessage": HAND_BACK})  # shown to nobody there (2.1.332)
     log_action("recover", event, "wake" if name == "StopFailure" else "block", tool, state["count"])
-    if name == "StopFailure":
-        os.write(2, text.encode("utf-8", "replace"))
-        return 2
-    return say({"decision": "block", "reason": text})
+    text = recovery_text(kind, tool, prompts[state["last_idx"]], state["count"], name == "SubagentStop")
+    if name != "StopFailure":
+        return say({"decision": "block", "reason": text})
+    os.write(2, text.encode("utf-8", "replace"))
+    return 2
 
 
 # --- Handlers: what happens on each event -----------------------------------------------------------------
 
 
-def on_stop(event: "dict[str, Any]") -> int:
-    """Judge the message that ended the turn; block, hand back, or end the burst."""
-    subagent = event["hook_event_name"] == "SubagentStop"
-    message = event.get("last_assistant_message")
-    message = message if isinstance(message, str) and message.strip() else None
-    leaked = message is not None and find_leaked_call(message) is not None
-    unsure = message is None or message.strip() in GIVE_UP_SENTENCES
-    kind, tool, turn, beating = "clean", "", None, heartbeat_is_on()
-    if leaked or unsure or beating:
-        path = event.get("agent_transcript_path" if subagent else "transcript_path")
-        turn = read_turn(path, subagent, message, LAG_WAIT_SEC if unsure else 0)
-        kind, tool = judge(message, turn)
-    if beating:
-        beat(event, "no" if kind == "clean" else kind, turn, len(message or ""))
-    if kind != "clean":
-        goes_on = event.get("stop_hook_active") is True and not (turn and turn["tool_ran"])
-        return answer(event, kind, tool, goes_on)
-    if not is_idle(burst_path(event), IDLE):
-        end_burst(event)
-    return 0
-
-
-def end_burst(event: "dict[str, Any]") -> None:
-    """Note a recovery in the record, and begin the count anew."""
-    fd = lock_state(burst_path(event))
-    try:
-        state = load_state(fd)
-        store_state(fd, {"count": 0, "ts": time.time(), "last_idx": state.get("last_idx")})
-    finally:
-        os.close(fd)
-    if isinstance(state.get("count"), int) and state["count"] > 0:
-        log_action("recover", event, "recovered", "", state["count"])
-
-
-def on_stop_failure(event: "dict[str, Any]") -> int:
-    """Wake the session after a give-up. Other API errors are left alone, and so is a subagent's give-up:
-    its caller is told by the client, and a wake would reach the main session instead (2.1.122 to 2.1.332)."""
-    message = event.get("last_assistant_message")
-    gave_up = isinstance(message, str) and message.strip() in GIVE_UP_SENTENCES and not event.get("agent_id")
-    if heartbeat_is_on():
-        beat(event, "give-up" if gave_up else "no", None, len(text_of(event, "last_assistant_message")))
-    return answer(event, "give-up", "", False) if gave_up else 0
-
-
-HANDLERS = {"Stop": on_stop, "SubagentStop": on_stop, "StopFailure": on_stop_failure}
-
-
 def nothing_to_do(raw: bytes) -> bool:
     """Tell from the raw event alone that it is an ordinary stop outside a burst; parsing costs more than all else."""
-    if not quick_field(raw, "last_assistant_message") or os.path.lexists(f"{STATE_DIR}/cc-recover-heartbeat.on"):
+    if not quick_field(raw, "last_assistant_message") or os.path.lexists(HEARTBEAT + ".on"):
         return False
     if any(word in raw for word in (CALL.encode(), ARGUMENT.encode(), b"could not be parsed")):
         return False
     return is_idle(state_path("recover", quick_field(raw, "session_id"), quick_field(raw, "agent_id")), IDLE)
 
 
+def on_stop(event: "dict[str, Any]") -> int:
+    """Judge the message that ended the turn; block, hand back, or end the burst."""
+    subagent, message = event["hook_event_name"] == "SubagentStop", text_of(event, "last_assistant_message").strip()
+    known = bool(message) and message not in GIVE_UP_SENTENCES
+    turn = None
+    if not known or find_leaked_call(message) is not None or os.path.lexists(HEARTBEAT + ".on"):
+        path = text_of(event, "agent_transcript_path" if subagent else "transcript_path")
+        turn = read_turn(path, subagent, message, 0 if known else LAG_WAIT_SEC)
+    kind, tool = judge(message, turn)
+    beat(event, kind, turn)
+    if kind != "clean":
+        return answer(event, kind, tool, event.get("stop_hook_active") is True and not (turn and turn["tool_ran"]))
+    if not is_idle(burst_path(event), IDLE):
+        fd = lock_state(burst_path(event))
+        state = load_state(fd)
+        store_state(fd, {"count": 0, "ts": time.time(), "last_idx": state.get("last_idx")})
+        log_action("recover", event, "recovered", "", state.get("count", 0))
+    return 0
+
+
+def on_stop_failure(event: "dict[str, Any]") -> int:
+    """Wake the session after a give-up; other errors are left alone. So is a subagent's give-up: its caller is told
+    by the client, and a wake would reach the main session instead (2.1.122 to 2.1.332)."""
+    gave_up = text_of(event, "last_assistant_message").strip() in GIVE_UP_SENTENCES and not event.get("agent_id")
+    beat(event, "give-up" if gave_up else "clean", None)
+    return answer(event, "give-up", "", False) if gave_up else 0
+
+
+HANDLERS: "dict[str, Handler]" = {"Stop": on_stop, "SubagentStop": on_stop, "StopFailure": on_stop_failure}
+
+
+# --- Maintenance of both hooks: install, uninstall, status ------------------------------------------------
+
+JUDGED = "^(?!(Bash|PowerShell)$)"  # a matcher: for the two left out no process is started
+EVENTS: "dict[str, dict[str, dict[str, Any]]]" = {
+    "recover_malformed_toolcall.py": {"Stop": {}, "SubagentStop": {}, "StopFailure": {"asyncRewake": True}},
+    "tool_coach.py": {
+        "PreToolUse": {"matcher": JUDGED},
+        "PostToolUseFailure": {"matcher": JUDGED},
+        "PostToolUse": {"matcher": "^(Edit|MultiEdit|Write|NotebookEdit|Bash|PowerShell|mcp__.+)$"},
+        "PostToolBatch": {},
+        "UserPromptSubmit": {},
+        "SessionEnd": {},
+        "UserPromptExpansion": {"matcher": "tool-coach"},
+    },
+}
+OURS = r"/(?:hooks|[^/\"']*toolcall-hooks[^\"']*)/(recover_malformed_toolcall\.py|tool_coach\.py)[\"']?\s*$"
+BACKUP = ".before-toolcall-hooks"  # what a settings file's backup is called beside it
+SLASH_COMMAND = """---
+description: Switch the tool-coach hook, or show its state
+argument-hint: "[on|off]"
+---
+The tool-coach hook answers this command itself. That you read this means that the hook did not run: say so.
+"""
+
+
+def group_of(script: str, event: str, folder: str) -> "dict[str, Any]":
+    """Return the matcher group that registers a script, in folder, for an event; the quoted shell form of a command.
+
+    Not the exec form: before 2.1.139 the client ignores its arguments and runs the event as a program.
+    """
+    path = f"{folder}/{script}".replace("\\", "/")
+    for character in '"$`':
+        path = path.replace(character, "\\" + character)
+    python = "python" if os.name == "nt" else "python3"
+    handler = {"type": "command", "command": f'{python} -I -S "{path}"', "timeout": 10, **EVENTS[script][event]}
+    matcher = {"matcher": handler.pop("matcher")} if "matcher" in handler else {}
+    return {**matcher, "hooks": [handler]}
+
+
+def registered(settings: "dict[str, Any]", path: str) -> "Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]":
+    """Yield (event, script, group, handler) of each of our handlers; SystemExit for settings of a wrong shape."""
+    import re
+
+    events = settings.get("hooks", {})
+    for event, groups in events.items() if isinstance(events, dict) else [("", None)]:
+        for group in groups if isinstance(groups, list) else [None]:
+            if not isinstance(group, dict) or not isinstance(group.get("hooks", []), list):
+                raise SystemExit(f'{path}: "hooks" has a wrong shape at "{event}"; nothing was changed')
+            for handler in group.get("hooks", []):
+                command = handler.get("command") if isinstance(handler, dict) else None
+                found = re.search(OURS, command.replace("\\", "/")) if isinstance(command, str) else None
+                if found:
+                    yield event, found[1], group, handler
+
+
+def without_ours(settings: "dict[str, Any]", path: str, scripts: "Iterable[str]", keep: "list[Any]") -> None:
+    """Take our scripts' handlers out of settings, and what gets empty by that; groups to keep stay."""
+    for event, script, group, handler in list(registered(settings, path)):
+        if script in scripts and not any(group is kept for kept in keep):
+            group["hooks"].remove(handler)
+            if not group["hooks"]:
+                settings["hooks"][event].remove(group)
+            if not settings["hooks"][event]:
+                del settings["hooks"][event]
+            if not settings["hooks"]:
+                del settings["hooks"]
+
+
+def with_ours(settings: "dict[str, Any]", path: str, scripts: "Iterable[str]", folder: str) -> None:
+    """Register our scripts in settings; an entry that is right stays where it is, others of ours are replaced."""
+    wanted = {(event, script): group_of(script, event, folder) for script in scripts for event in EVENTS[script]}
+    keep = []
+    for event, script, group, _ in registered(settings, path):
+        if group == wanted.get((event, script)):
+            del wanted[event, script]
+            keep.append(group)
+    without_ours(settings, path, scripts, keep)
+    for (event, _), group in wanted.items():
+        settings.setdefault("hooks", {}).setdefault(event, []).append(group)
+
+
+def read_settings(path: str) -> "tuple[str, dict[str, Any]]":
+    """Return a settings file's text ("" if there is none) and its object; SystemExit if it holds no JSON object."""
+    import json
+
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            text = file.read()
+        settings = json.loads(text.lstrip("\ufeff"))
+    except FileNotFoundError:
+        return "", {}
+    except json.JSONDecodeError as error:
+        raise SystemExit(f"{path}:{error.lineno}: not JSON: {error.msg}; nothing was changed") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise SystemExit(f"{path}: cannot be read: {error}; nothing was changed") from None
+    if not isinstance(settings, dict):
+        raise SystemExit(f"{path}:1: not a JSON object; nothing was changed")
+    return text, settings
+
+
+def settings_text(settings: "dict[str, Any]", like: str) -> str:
+    """Return settings as JSON written the way the text like is: indentation, line ends, escapes, byte order mark."""
+    import json
+    import re
+
+    indent = re.search(r'\n([ \t]+)"', like)
+    compact = indent is None and like.strip("\ufeff{} \r\n") != ""
+    separators = (",", ":") if compact and '": ' not in like else None
+    width = None if compact else indent[1] if indent else 2
+    text = json.dumps(settings, indent=width, separators=separators, ensure_ascii="\\u" in like)
+    text = text.replace("\n", "\r\n") if "\r\n" in like else text
+    return "\ufeff" * like.startswith("\ufeff") + text + (like[len(like.rstrip()) :] if like else "\n")
+
+
+def replace_file(path: str, text: str, mode: int, say_only: bool) -> None:
+    """Write a file whole or not at all: beside its place, then renamed. A link is followed."""
+    path = os.path.realpath(path)
+    print(f"write    {path}")
+    if not say_only:
+        new = f"{path}.{os.getpid()}.new"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        try:
+            with open(new, "x", encoding="utf-8", errors="surrogateescape", newline="") as file:
+                file.write(text)
+            os.chmod(new, mode)
+            os.replace(new, path)
+        finally:
+            if os.path.lexists(new):
+                os.remove(new)
+
+
+def read_text(path: str) -> str:
+    """Return a file's text, "" if there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def constants_of(source: str) -> "tuple[dict[str, str], str]":
+    """Return {name: source} of the constants that a user may edit, and the rest of the source."""
+    import re
+
+    before, begin, part = source.partition("# --- Constants you may edit")
+    part, end, after = part.partition("# --- Constants that follow")
+    found = re.findall(r"^([A-Z_]+) = (.+?)\n(?=[A-Z#\n])", part, re.M | re.S)
+    return dict(found), "".join([before, begin, end, after])
+
+
+def copy_script(source: str, target: str, say_only: bool) -> None:
+    """Copy a script, or the prompts, to the hooks folder; what the user edited there is kept."""
+    new, old = read_text(source), read_text(target)
+    mode = 0o755 if target.endswith(".py") else 0o644
+    if old and old != new and not target.endswith(".py"):
+        print(f"keep     {target}, which you edited; the new one goes beside it")
+        target += ".new"
+    elif old:
+        (ours, body), (theirs, old_body) = constants_of(new), constants_of(old)
+        for name in [name for name in ours if theirs.get(name, ours[name]) != ours[name]]:
+            print(f"keep     your {name} in {target}")
+            new = new.replace(f"\n{name} = {ours[name]}\n", f"\n{name} = {theirs[name]}\n", 1)
+        if body != old_body:
+            print(f"keep     the former {os.path.basename(target)} beside the new one")
+            replace_file(target + ".old", old, mode, say_only)
+    if read_text(target) != new:
+        replace_file(target, new, mode, say_only)
+
+
+def client_problem() -> str:
+    """Return why the client on PATH is too old, "" if it is not or if there is none."""
+    import re
+    import shutil
+    import subprocess
+
+    command = [shutil.which("claude") or "true", "--version"]
+    try:
+        said = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30).stdout
+    except (OSError, subprocess.SubprocessError):
+        said = ""
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", said)
+    if not found or tuple(map(int, found.groups())) >= (2, 1, 104):
+        return ""
+    return f"claude {found[0]} is too old: before 2.1.104 one event that it does not know silences every hook of a file"
+
+
+def install(scripts: "list[str]", path: str, say_only: bool) -> None:
+    """Copy the scripts that sit beside this one, and register their events in the settings."""
+    import copy
+    import difflib
+
+    if client_problem():
+        raise SystemExit(f"{client_problem()}. Nothing was changed.")
+    here, folder = os.path.dirname(os.path.abspath(__file__)), os.path.join(config_folder(), "hooks")
+    text, settings = read_settings(path)
+    before = copy.deepcopy(settings)
+    scripts = [script for script in scripts if os.path.exists(os.path.join(here, script))]
+    with_ours(settings, path, scripts, folder)
+    files = scripts + (["prompts.txt"] if "recover_malformed_toolcall.py" in scripts else [])
+    for name in files:
+        if os.path.exists(os.path.join(here, name)) and os.path.realpath(here) != os.path.realpath(folder):
+            copy_script(os.path.join(here, name), os.path.join(folder, name), say_only)
+    command = os.path.join(config_folder(), "commands", "tool-coach.md")
+    if "tool_coach.py" in scripts and not read_text(command):
+        replace_file(command, SLASH_COMMAND, 0o644, say_only)
+    if settings == before:
+        print(f"as it is {path}")
+        return
+    after = settings_text(settings, text)
+    mode = stat.S_IMODE(os.stat(path).st_mode) if text else 0o600
+    if text and not os.path.exists(os.path.realpath(path) + BACKUP):
+        replace_file(os.path.realpath(path) + BACKUP, text, mode, say_only)
+    replace_file(path, after, mode, say_only)
+    if say_only:
+        print("\n".join(difflib.unified_diff(text.splitlines(), after.splitlines(), path, path, lineterm="")))
+
+
+def uninstall(scripts: "list[str]", path: str, say_only: bool) -> None:
+    """Take our entries out of the settings and remove our files."""
+    import copy
+    import glob
+
+    text, settings = read_settings(path)
+    before = copy.deepcopy(settings)
+    without_ours(settings, path, scripts, [])
+    backup = os.path.realpath(path) + BACKUP
+    if settings != before:
+        former, same = read_settings(backup)
+        after = former if former and same == settings else settings_text(settings, text)
+        replace_file(path, after, stat.S_IMODE(os.stat(path).st_mode), say_only)
+    here, config = os.path.dirname(os.path.abspath(__file__)), config_folder()
+    folder, command = os.path.join(config, "hooks"), os.path.join(config, "commands", "tool-coach.md")
+    files = [os.path.join(folder, script + end) for script in scripts for end in ("", ".old")]
+    if "tool_coach.py" in scripts:
+        files += [os.path.join(config, "tool-coach.off"), *glob.glob(os.path.join(STATE_DIR, "cc-tool-coach-*.json"))]
+        files += [command] if read_text(command) == SLASH_COMMAND else []
+    if "recover_malformed_toolcall.py" in scripts:
+        files += [os.path.join(folder, "prompts.txt.new"), *glob.glob(os.path.join(STATE_DIR, "cc-recover-*"))]
+        prompts = os.path.join(folder, "prompts.txt")
+        if read_text(os.path.join(here, "prompts.txt")) in ("", read_text(prompts)):
+            files.append(prompts)
+        elif read_text(prompts):
+            print(f"keep     {prompts}, which you edited")
+    if not any(registered(settings, path)):
+        files += [backup, *(os.path.join(config, ACTION_LOG + end) for end in ("", ".old") if ACTION_LOG)]
+    for file in files:
+        if os.path.lexists(file) and (not hasattr(os, "geteuid") or os.lstat(file).st_uid == os.geteuid()):
+            print(f"remove   {file}")
+            if not say_only:
+                os.remove(file)
+    for empty in (folder, os.path.dirname(command)):
+        if not say_only and os.path.isdir(empty) and not os.path.islink(empty) and not os.listdir(empty):
+            os.rmdir(empty)
+
+
+def samples(script: str) -> "Iterator[tuple[str, str, list[dict[str, Any]]]]":
+    """Yield what a sample shows, the outcome that is right, and the events that lead to it."""
+    leak = f'<{CALL} name="Read">\n<{ARGUMENT} name="file_path">a.txt</{ARGUMENT}>\n</{CALL}>'
+    stop, gave_up = {"hook_event_name": "Stop"}, {"hook_event_name": "StopFailure"}
+    read = {"tool_name": "Read", "tool_input": {"file_path": "/nowhere/a.txt"}, "tool_use_id": "1"}
+    call, change = {"hook_event_name": "PreToolUse", **read}, {"hook_event_name": "PostToolUse", "tool_name": "Write"}
+    failure = {"hook_event_name": "PostToolUseFailure", **read, "error": "File does not exist."}
+    batch = {"hook_event_name": "PostToolBatch", "tool_calls": [read]}
+    refusal = {**batch, "tool_calls": [{**read, "tool_response": "<tool_use_error>No such file.</tool_use_error>"}]}
+    if script == "recover_malformed_toolcall.py":
+        yield "a leaked call is sent back", "block", [{**stop, "last_assistant_message": f"I look.\n\n{leak}"}]
+        yield "a give-up is woken", "wake", [{**gave_up, "last_assistant_message": GIVE_UP_SENTENCES[0]}]
+        yield "an ordinary answer is left alone", "quiet", [{**stop, "last_assistant_message": "All done."}]
+        yield "a call shown as code is left alone", "quiet", [{**stop, "last_assistant_message": f"```\n{leak}\n```"}]
+        yield "another API error is left alone", "quiet", [{**gave_up, "last_assistant_message": "Overloaded"}]
+    else:
+        yield "a failed call is not run again unchanged", "deny", [failure, batch, call]
+        yield "a call refused twice brings a note", "note", [refusal, refusal]
+        yield "a call that did not fail runs", "quiet", [call]
+        yield "a failed call runs again after a change", "quiet", [failure, batch, change, call]
+        yield "a call whose error may pass runs again", "quiet", [{**failure, "error": "timed out"}, batch, call]
+
+
+def outcome_of(command: str, events: "list[dict[str, Any]]", plugin: str) -> str:
+    """Return the outcome of the last of some events, sent to a hook command as registered; else what went wrong."""
+    import json
+    import subprocess
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        session = f"status-{os.path.basename(folder)}"
+        env = {**os.environ, "CLAUDE_CONFIG_DIR": folder, "CLAUDE_PLUGIN_ROOT": plugin}
+        for event in events:
+            sent = json.dumps({"session_id": session, "cwd": folder, **event}).encode() + b"\n"
+            run = subprocess.run(command, shell=True, check=False, input=sent, capture_output=True, env=env, timeout=30)
+    for path in [
+        path for path in (state_path("recover", session), state_path("tool-coach", session)) if os.path.exists(path)
+    ]:
+        os.remove(path)
+    if run.returncode == 2 and events[-1]["hook_event_name"] == "StopFailure":
+        return "wake"
+    if run.returncode or run.stderr:
+        return f"exit code {run.returncode}: {run.stderr.decode('utf-8', 'replace').strip()[-200:]}"
+    answer = json.loads(run.stdout or b"{}")
+    answer.update(answer.get("hookSpecificOutput", {}))
+    return str(
+        answer.get("permissionDecision")
+        or answer.get("decision")
+        or ("note" if "additionalContext" in answer else "quiet")
+    )
+
+
+def plugin_folder() -> str:
+    """Return the folder of the enabled plugin, "" if it is not installed."""
+    settings = read_settings(os.path.join(config_folder(), "settings.json"))[1]
+    known = read_settings(os.path.join(config_folder(), "plugins", "installed_plugins.json"))[1]
+    for name, places in known.get("plugins", {}).items():
+        if name.startswith("toolcall-hooks@") and settings.get("enabledPlugins", {}).get(name):
+            return str((places[0] if isinstance(places, list) else places).get("installPath", ""))
+    return ""
+
+
+def record_of(log: str) -> "dict[str, int]":
+    """Return how often each thing stands in the record, in words."""
+    words = {
+        "recovered": "bursts recovered in {number} attempts",
+        "deny": "repeats of {tool} stopped",
+        "note": "notes on {tool}",
+        "error": "internal errors of {hook}",
+    }
+    found: "dict[str, int]" = {}
+    for line in log.splitlines():
+        _, hook, _, outcome, tool, number = [*line.split("\t"), *[""] * 6][:6]
+        handed_back = "bursts handed back" if hook == "recover" else "turns ended over {tool}"
+        text = (handed_back if outcome == "hand-back" else words.get(outcome, "")).format(
+            tool=tool, number=number, hook=hook
+        )
+        found[text] = found.get(text, 0) + 1
+    return {text: found[text] for text in sorted(found) if text}
+
+
+def check(script: str, path: str, entries: "list[tuple[Any, ...]]", plugin: str) -> "tuple[list[str], list[str]]":
+    """Return what is to be said of an installed script, and what is wrong with it."""
+    import hashlib
+
+    source, file = os.path.join(os.path.dirname(os.path.abspath(__file__)), script), path
+    file = path if os.path.exists(path) else source
+    text, wrong = read_text(file), []
+    version, digest = text.partition('__version__ = "')[2].partition('"')[0], hashlib.sha256(text.encode()).hexdigest()
+    said = [f"{script} {version} ({digest[:12]}): {file}"]
+    said += [
+        f"  registered in {place} for {', '.join(e[1] for e in entries if e[0] == place)}"
+        for place in {e[0]: 1 for e in entries}
+    ]
+    if (
+        os.path.exists(path)
+        and os.path.exists(source)
+        and constants_of(read_text(path))[1] != constants_of(read_text(source))[1]
+    ):
+        wrong.append(f"{path} differs from {source} in more than its constants")
+    for event in EVENTS[script] if entries else []:
+        mine = [entry for entry in entries if entry[1] == event]
+        if len(mine) != 1:
+            wrong.append(f"{script} is registered {len(mine)} times for {event}")
+        for place, _, _, group, handler in mine:
+            right = group_of(script, event, "")
+            if group.get("matcher") != right.get("matcher"):
+                wrong.append(f"{script} has another matcher for {event} in {place} than {right.get('matcher')}")
+            if handler.get("asyncRewake") != right["hooks"][0].get("asyncRewake"):
+                wrong.append(
+                    f'{script} for {event} in {place} is to have "asyncRewake": true for StopFailure, and only there'
+                )
+    for command in {entry[4]["command"]: 1 for entry in entries}:
+        for label, expected, events in samples(script):
+            got = outcome_of(command, events, plugin)
+            said.append(f"  {'ok     ' if got == expected else 'WRONG  '}{label}")
+            if got != expected:
+                wrong.append(f"{label}: {got} instead of {expected}, from {command}")
+    return said, wrong
+
+
+def status(scripts: "list[str]", path: str, as_json: bool) -> int:
+    """Print what is installed, the proof that it works, the record, and what is wrong; return 1 if anything is."""
+    import json
+
+    plugin, config, wrong = plugin_folder(), config_folder(), [client_problem()] if client_problem() else []
+    paths = [
+        path,
+        *(os.path.abspath(os.path.join(".claude", name)) for name in ("settings.json", "settings.local.json")),
+    ]
+    paths += [os.path.join(plugin, ".claude-plugin", "plugin.json")] if plugin else []
+    places = {os.path.realpath(place): read_settings(place)[1] for place in paths}
+    found = [(place, *entry) for place, settings in places.items() for entry in registered(settings, place)]
+    wrong += [
+        f"disableAllHooks is set in {place}" for place, settings in places.items() if settings.get("disableAllHooks")
+    ]
+    wrong += [] if found else ["no hook is registered"]
+    said = [f"Python {sys.version.split()[0]}"]
+    for script in scripts:
+        entries = [entry for entry in found if entry[2] == script]
+        more, bad = check(script, os.path.join(config, "hooks", script), entries, plugin)
+        said, wrong = said + more, wrong + bad
+    said += ["the coach is switched off"] if os.path.lexists(os.path.join(config, "tool-coach.off")) else []
+    log = os.path.join(config, ACTION_LOG) if ACTION_LOG else os.devnull
+    record = record_of(read_text(log + ".old") + read_text(log))
+    if as_json:
+        print(json.dumps({"status": said, "record": record, "wrong": wrong}, indent=2))
+    else:
+        lines = [f"  {count} {text}" for text, count in record.items()] or ["  nothing yet"]
+        print(
+            "\n".join(
+                [
+                    *said,
+                    "the record:",
+                    *lines,
+                    *(f"WRONG: {text}" for text in wrong),
+                    *([] if wrong else ["all is well"]),
+                ]
+            )
+        )
+    return 1 if wrong else 0
+
+
+def maintain(argv: "list[str]") -> int:
+    """Run a maintenance command; return the exit code."""
+    import argparse
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument(
+        "command", choices=["install", "uninstall", "status"], help="for both hooks, in the config folder"
+    )
+    parser.add_argument("--only", choices=list(EVENTS), help="one hook alone")
+    parser.add_argument("--settings", metavar="PATH", help="another settings file, a project's for example")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be changed, and change nothing")
+    parser.add_argument("--json", action="store_true", help="status for a bug report")
+    options = parser.parse_args(argv)
+    scripts = [options.only] if options.only else list(EVENTS)
+    path = os.path.abspath(options.settings or os.path.join(config_folder(), "settings.json"))
+    try:
+        if options.command == "status":
+            return status(scripts, path, options.json)
+        (install if options.command == "install" else uninstall)(scripts, path, options.dry_run)
+    except OSError as error:
+        raise SystemExit(f"{error.filename}: {error.strerror}") from None
+    return 0
+
+
 def main(argv: "list[str]") -> int:
-    """Answer one hook event on stdin (no arguments), or run a maintenance command."""
+    """Answer the hook event on stdin (no arguments), or run a maintenance command."""
     if argv or sys.stdin is None or sys.stdin.isatty():
         return maintain(argv)
     return run_hook("recover", nothing_to_do, HANDLERS)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)  # a hook has nothing to tidy up, and the interpreter's tidy end is a tenth of its time

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: MIT
 """Stop Claude Code's model from repeating a tool call that just failed.
 
-  PostToolUseFailure   a call ran and failed: it is kept with its error; the third failure of one call in a turn
-                       brings the model a note
+  PostToolUseFailure   a call ran and failed: it is kept with its error; from the third failure of one call in a
+                       turn on the model gets a note
   PreToolUse           the very same call again: denied, quoting that error, until something has changed
   PostToolUse          an edit, a command, an MCP call succeeded: what was kept before it is dropped
   PostToolBatch        calls refused before they ran (wrong schema, text to replace not found) show only here:
@@ -16,16 +16,16 @@
 After HAND_BACK_AFTER denials or refusals of one call the turn ends. Bash and PowerShell are never judged: a failed
 command often runs again for good reason. `python3 tool_coach.py on|off` switches as /tool-coach does.
 
-Reads   the event on stdin; the look (size, time) of a path in a failed call's input; the transcript's tail, on
-        clients without PostToolBatch (before 2.1.122)
-Writes  /tmp/cc-tool-coach-<session>.json   kept calls (their errors and a digest of their input); its
-                                            modification time is the time of the last change
+Reads   the event on stdin; size, time and kind of a path in a failed call's input; the transcript's tail, on a
+        client without PostToolBatch (before 2.1.122)
+Writes  /tmp/cc-tool-coach-<session>.json        kept calls: error, path's look, digest of the input; its
+                                                 modification time is the time of the last change
         tool-coach.off in the config folder      while switched off
         toolcall-hooks.log in the config folder  one line per action; no inputs, no errors
 Never   runs, opens or sends anything. Any error of its own: the call runs.
 
-By hand: copy this file to ~/.claude/hooks, and put into ~/.claude/settings.json (client 2.1.104 or newer; an older
-one drops every hook of a file that names an event it does not know):
+By hand: copy this file to ~/.claude/hooks, and put into ~/.claude/settings.json (for client 2.1.104 or newer; an
+older one drops every hook of a file that names an event it does not know):
 
   {"hooks": {
     "PreToolUse": [{"matcher": "^(?!(Bash|PowerShell)$)", "hooks": [HOOK]}],
@@ -36,8 +36,9 @@ one drops every hook of a file that names an event it does not know):
     "SessionEnd": [{"hooks": [HOOK]}],
     "UserPromptExpansion": [{"matcher": "tool-coach", "hooks": [HOOK]}]}}
 
-with {"type": "command", "command": "python3 -I -S ~/.claude/hooks/tool_coach.py", "timeout": 10} for each HOOK.
+  HOOK  {"type": "command", "timeout": 10, "command": "python3 -I -S ~/.claude/hooks/tool_coach.py"}
 """
+
 import os
 import stat
 import sys
@@ -45,11 +46,14 @@ import time
 
 TYPE_CHECKING = False  # typing is for the type checker alone: importing it would double the start time
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from collections.abc import Callable
+    from typing import Any
 
     Handler = Callable[[dict[str, Any]], int]
 
 __version__ = "1.0.0"
+
+# --- Constants you may edit; an upgrade keeps your values -------------------------------------------------
 
 KEEP_SEC = 600  # seconds that a failed call is kept
 HAND_BACK_AFTER = 5  # denials or refusals of one call, then the turn ends; 0 = never
@@ -59,7 +63,8 @@ ACTION_LOG = "toolcall-hooks.log"  # file in the config folder, one line per act
 # status only beside a word that makes it one, so that a row of data with a 503 in it does not.
 PASSING = (
     r"time[d]?[- ]?out",
-    r"\b(?:ECONN\w+|ETIMEDOUT|EAI_AGAIN|EPIPE|EBUSY|EAGAIN|ENET\w+|EHOST\w+)\b|socket hang ?up|network error|fetch failed",
+    r"\b(?:ECONN\w+|ETIMEDOUT|EAI_AGAIN|EPIPE|EBUSY|EAGAIN|ENET\w+|EHOST\w+)\b",
+    r"socket hang ?up|network error|fetch failed",
     r"connection\b[^.\n]{0,20}\b(?:closed|reset|refused|lost|dropped|aborted|terminated)|disconnected|not connected",
     r"rate[- ]?limit|too many requests|quota|overloaded|throttl",
     r"\b(?:status|status[ _-]?code|http|http/[\d.]+|http error|server error)\W{0,4}(?:408|425|429|5\d\d)\b",
@@ -70,6 +75,8 @@ PASSING = (
     r"cancell?ed|interrupted|abort(?:ed|error)",
     r"hook error|blocked by|doesn't want to|was rejected|denied by|permission to use",
 )
+# --- Constants that follow the client ---------------------------------------------------------------------
+
 LABELLED = ("Agent", "Task", "Monitor")  # their description only labels the call and is not compared
 NOT_JUDGED = ("Bash", "PowerShell")
 CHANGING = ("Edit", "MultiEdit", "Write", "NotebookEdit", *NOT_JUDGED)
@@ -90,14 +97,16 @@ def is_passing(error: str) -> bool:
     return any(re.search(pattern, error[:4000] + error[-1000:], re.I) for pattern in PASSING)
 
 
-def key_of(agent: str, tool: str, tool_input: object) -> str:
+def key_of(event: "dict[str, Any]", call: "dict[str, Any]") -> str:
     """Return what two calls of one agent share if they are the same: the tool and the values, in any key order."""
     import hashlib
     import json
 
-    if tool in LABELLED and isinstance(tool_input, dict):
-        tool_input = {key: value for key, value in tool_input.items() if key != "description"}
-    return hashlib.sha256(json.dumps([agent, tool, tool_input], sort_keys=True).encode()).hexdigest()[:32]
+    tool_input = call["tool_input"]
+    if call["tool_name"] in LABELLED and isinstance(tool_input, dict):
+        tool_input = {name: value for name, value in tool_input.items() if name != "description"}
+    call_text = json.dumps([text_of(event, "agent_id"), call["tool_name"], tool_input], sort_keys=True)
+    return hashlib.sha256(call_text.encode()).hexdigest()[:32]
 
 
 def quote(error: str) -> str:
@@ -111,7 +120,7 @@ def quote(error: str) -> str:
 
 def still_holds(call: "dict[str, Any]", now: float, cwd: str, look: "list[Any]") -> bool:
     """Tell whether a kept call would still fail as it did: not too old, same folder, same look of its path."""
-    return 0 <= now - call["at"] <= KEEP_SEC and call["cwd"] == cwd and call["look"] == look
+    return 0 <= now - call["at"] <= KEEP_SEC and (call["cwd"], call["look"]) == (cwd, look)
 
 
 def outlive(kept: "dict[str, Any]", tool: str) -> "dict[str, Any]":
@@ -120,38 +129,22 @@ def outlive(kept: "dict[str, Any]", tool: str) -> "dict[str, Any]":
     return {k: call for k, call in kept.items() if tool.startswith("mcp__") and not call["tool"].startswith(server)}
 
 
-def refusals(agent: str, calls: "list[dict[str, Any]]") -> "dict[str, tuple[str, str]]":
-    """Return {key: (tool, error)} of a batch's calls that the client refused before they ran."""
-    found = {}
-    for call in calls:
-        tool, error = text_of(call, "tool_name"), text_of(call, "tool_response")
-        if REFUSED in error and not error.startswith(f"{REFUSED}Cancelled") and tool not in NOT_JUDGED:
-            found[key_of(agent, tool, call.get("tool_input"))] = (tool, quote(error))
-    return found
+def was_refused(call: "dict[str, Any]") -> bool:
+    """Tell whether the client refused a call of a batch before it ran, for its own fault."""
+    error = text_of(call, "tool_response")
+    return REFUSED in error and not error.startswith(REFUSED + "Cancelled") and call["tool_name"] not in NOT_JUDGED
 
 
-def denial_text(tool: str, error: str) -> str:
-    """Return what the model reads when a call is denied."""
-    return (
-        f"this exact {tool} call failed a moment ago, and no file or command has changed anything since, so it would "
-        f"fail the same way. Its error was:\n{error}\nRead the error, change the input, and call again."
-    )
+def repeat_text(tool: str, fate: str, error: str) -> str:
+    """Return what the model reads of a repeated call."""
+    return f"this exact {tool} call {fate}. Its error was:\n{error}\nRead the error, change the input, and call again."
 
 
-def note_text(tool: str, fate: str, times: int, error: str) -> str:
-    """Return what the model reads when a call was refused, or failed, once more in a turn."""
-    return (
-        f"tool-coach (a hook): this exact {tool} call {fate} {times} times in this turn. Its error was:\n{error}\n"
-        "Read the error, change the input, and call again."
-    )
-
-
-def hand_back_text(tool: str, times: int) -> str:
-    """Return the reason that the person reads when a turn is ended."""
-    return (
-        f"tool-coach: the model sent one failing {tool} call {times} times more, so the turn was ended. Say what it "
-        "should do instead, or type continue. /tool-coach off lets such calls run."
-    )
+DENIED = "failed a moment ago, and no file or command has changed anything since, so it would fail the same way"
+HAND_BACK = (
+    "tool-coach: the model repeated one failing {tool} call {times} times, so the turn was ended. Say what it should "
+    "do instead, or type continue. /tool-coach off lets such calls run."
+)
 
 
 # --- Effects ----------------------------------------------------------------------------------------------
@@ -159,31 +152,27 @@ def hand_back_text(tool: str, times: int) -> str:
 # --- Shared by both scripts, letter for letter: begin -----------------------------------------------------
 
 STATE_DIR = "/tmp" if os.name == "posix" else os.environ.get("TEMP", ".")
-STDIN_WAIT_SEC = 5.0  # seconds to wait for the event; some builds never close stdin
+STDIN_WAIT_SEC = 2.0  # some builds of the client do not close stdin
 LOCK_WAIT_SEC = 2.0  # seconds to wait for another hook process that holds the state
-LOG_MAX_BYTES = 200_000  # the record is then kept as <name>.old and begun anew
+LOG_MAX_BYTES = 200_000  # the record is then renamed to <name>.old and begun anew
 
 
 def read_stdin() -> bytes:
-    """Return the event on stdin: all up to its end, or what came when nothing more follows a closing brace."""
-    data, deadline = [b""], time.monotonic() + STDIN_WAIT_SEC
-    while True:
-        if os.name == "posix":
-            import select
+    """Return the event on stdin: one line of JSON (2.1.104 to 2.1.332), or all up to its end."""
+    import select
 
-            wait = 0.2 if data[-1].rstrip().endswith(b"}") else max(0.0, deadline - time.monotonic())
-            if not select.select([0], [], [], wait)[0]:
-                break
-        data.append(os.read(0, 1 << 20))
-        if not data[-1]:
+    chunks: "list[bytes]" = []
+    while os.name != "posix" or select.select([0], [], [], STDIN_WAIT_SEC)[0]:
+        chunks.append(os.read(0, 1 << 20))
+        if not chunks[-1] or chunks[-1].endswith(b"}\n"):
             break
-    return b"".join(data)
+    return b"".join(chunks)
 
 
 def quick_field(raw: bytes, name: str) -> str:
     """Return the first string of that name in raw JSON without parsing it, or "".
 
-    The session's fields come before all that a model or a person wrote (2.1.104 to 2.1.332).
+    The session's fields stand before all that a model or a person wrote (2.1.104 to 2.1.332).
     """
     value = raw.partition(b'"%s"' % name.encode())[2][:1000].lstrip(b": ")
     return value[1:].partition(b'"')[0].decode("ascii", "replace") if value[:1] == b'"' else ""
@@ -208,7 +197,7 @@ def open_private(path: str, flags: int) -> int:
 
 
 def is_idle(path: str, idle: bytes) -> bool:
-    """Tell whether there is no state at path, or one that begins with idle; True for what cannot be read."""
+    """Tell whether the state at path is missing, empty, unreadable, or begins with idle."""
     try:
         fd = open_private(path, os.O_RDONLY)
     except OSError:
@@ -219,7 +208,7 @@ def is_idle(path: str, idle: bytes) -> bool:
 
 
 def lock_state(path: str) -> int:
-    """Return a descriptor of the state file, made if missing, locked until closed; OSError if that fails."""
+    """Return a descriptor of the state file, made if missing and locked until closed; OSError if that fails."""
     fd, deadline = open_private(path, os.O_RDWR | os.O_CREAT), time.monotonic() + LOCK_WAIT_SEC
     while True:
         try:
@@ -228,6 +217,7 @@ def lock_state(path: str) -> int:
 
                 os.lseek(fd, 1 << 30, os.SEEK_SET)
                 msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+                os.lseek(fd, 0, os.SEEK_SET)
             else:
                 import fcntl
 
@@ -235,7 +225,6 @@ def lock_state(path: str) -> int:
             return fd
         except OSError:
             if time.monotonic() > deadline:
-                os.close(fd)
                 raise
             time.sleep(0.01)
 
@@ -244,7 +233,6 @@ def load_state(fd: int) -> "dict[str, Any]":
     """Return the state behind a locked descriptor; {} for an empty or unreadable one."""
     import json
 
-    os.lseek(fd, 0, os.SEEK_SET)
     try:
         state = json.loads(os.read(fd, 4_000_000).partition(b"\n")[0])
     except (ValueError, RecursionError):
@@ -253,7 +241,7 @@ def load_state(fd: int) -> "dict[str, Any]":
 
 
 def store_state(fd: int, state: "dict[str, Any]") -> None:
-    """Write the state behind a locked descriptor; OSError if it does not fit on the disk."""
+    """Write the state behind a locked descriptor and close it; OSError if it could not be written whole."""
     import json
 
     data = json.dumps(state).encode() + b"\n"
@@ -261,6 +249,7 @@ def store_state(fd: int, state: "dict[str, Any]") -> None:
     if os.write(fd, data) != len(data):
         raise OSError("the state was not written whole")
     os.ftruncate(fd, len(data))
+    os.close(fd)
 
 
 def config_folder() -> str:
@@ -274,12 +263,9 @@ def text_of(event: "dict[str, Any]", name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def log_action(hook: str, event: "dict[str, Any]", outcome: str, tool: str, number: int) -> None:
-    """Append one action to the record: time, hook, session, outcome, tool, number, by tabs. Never raises OSError."""
-    if not ACTION_LOG:
-        return
-    path, now = os.path.join(config_folder(), ACTION_LOG), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    words = [now, hook, text_of(event, "session_id"), outcome, tool, str(number)]
+def append_line(path: str, *words: str) -> None:
+    """Append a line to a log, its words set apart by tabs, the time first; rotate a full log. Never raises OSError."""
+    words = (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), *words)
     line = "\t".join("".join(c if " " < c <= "~" else "_" for c in word[:100]) or "-" for word in words)
     try:
         fd = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -290,6 +276,13 @@ def log_action(hook: str, event: "dict[str, Any]", outcome: str, tool: str, numb
             os.replace(path, path + ".old")
     except OSError:
         pass
+
+
+def log_action(hook: str, event: "dict[str, Any]", outcome: str, tool: str = "", number: int = 0) -> None:
+    """Note an action in the record."""
+    if ACTION_LOG:
+        path = os.path.join(config_folder(), ACTION_LOG)
+        append_line(path, hook, text_of(event, "session_id"), outcome, tool, str(number))
 
 
 def say(output: "dict[str, Any]") -> int:
@@ -309,10 +302,11 @@ def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dic
             return 0
         import json
 
-        event, _ = json.JSONDecoder().raw_decode(raw.decode("utf-8", "replace").lstrip())
-        return handlers[event["hook_event_name"]](event)
+        event = json.loads(raw.decode("utf-8", "replace"))
+        handler = handlers.get(event["hook_event_name"])
+        return handler(event) if handler else 0
     except BaseException as error:
-        log_action(hook, event if isinstance(event, dict) else {}, "error", type(error).__name__, 0)
+        log_action(hook, event if isinstance(event, dict) else {}, "error", type(error).__name__)
         return 0
 
 
@@ -322,11 +316,6 @@ def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dic
 def path_of(event: "dict[str, Any]") -> str:
     """Return the path of the session's state."""
     return state_path("tool-coach", text_of(event, "session_id"))
-
-
-def agent_of(event: "dict[str, Any]") -> str:
-    """Return the id of the subagent whose event it is, "" for the main loop."""
-    return text_of(event, "agent_id")
 
 
 def switch_path() -> str:
@@ -355,29 +344,29 @@ def look_of(event: "dict[str, Any]") -> "list[Any]":
     return looks
 
 
-def in_one_message(transcript: str, ids: "set[str]") -> bool:
-    """Tell whether two calls stand in one reply; True if the transcript can't be read.
+def in_one_message(event: "dict[str, Any]", other: str) -> bool:
+    """Tell whether a call stands in one reply with another, by their ids; True if the transcript can't be read.
 
     Asked where no PostToolBatch has told. Both rows are there when the second of two serial calls is about to run,
     the first one's result is not (2.1.104 to 2.1.332).
     """
     import json
 
-    replies = {}
+    replies: "dict[str, str]" = {}
+    ids = {other, text_of(event, "tool_use_id")}
     try:
-        with open(transcript, "rb") as file:
-            file.seek(max(0, os.path.getsize(transcript) - TAIL_BYTES))
+        with open(text_of(event, "transcript_path"), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
             lines = file.read(TAIL_BYTES).split(b"\n")
     except OSError:
         return True
     for line in lines:
-        if b'"tool_use"' in line and any(call_id.encode() in line for call_id in ids):
-            try:
-                message = json.loads(line)["message"]
-                replies.update({block["id"]: message["id"] for block in message["content"] if block.get("id") in ids})
-            except (ValueError, LookupError, TypeError, AttributeError):
-                continue
-    return len(replies) == len(ids) and len(set(replies.values())) == 1
+        try:
+            message = json.loads(line)["message"] if b'"tool_use"' in line else {"content": []}
+            replies.update({block["id"]: message["id"] for block in message["content"] if block.get("id") in ids})
+        except (ValueError, LookupError, TypeError, AttributeError):
+            continue
+    return len(replies) == 2 and len(set(replies.values())) == 1
 
 
 def open_state(event: "dict[str, Any]") -> "tuple[int, dict[str, Any], dict[str, Any], int]":
@@ -389,10 +378,11 @@ def open_state(event: "dict[str, Any]") -> "tuple[int, dict[str, Any], dict[str,
 
 
 def save_state(event: "dict[str, Any]", fd: int, kept: "dict[str, Any]", turn: "dict[str, Any]", changed: int) -> int:
-    """Write the newest of both, set the time of the last change, let others go on; return the exit code 0."""
+    """Write the newest of both and the time of the last change, and let others go on; return the exit code 0."""
+    changed_fd = os.dup(fd)  # still locked while the time is set
     store_state(fd, {"kept": dict([*kept.items()][-KEEP_MOST:]), "turn": dict([*turn.items()][-KEEP_MOST:])})
     os.utime(path_of(event), ns=(changed, changed))
-    os.close(fd)
+    os.close(changed_fd)
     return 0
 
 
@@ -406,6 +396,20 @@ def note_change(path: str) -> bool:
         os.utime(path)
     os.close(fd)
     return start in (b"", IDLE)
+
+
+def tell(event: "dict[str, Any]", answer: "dict[str, str]", line: str, tool: str, times: int) -> int:
+    """Answer the model and show the person a line; end the turn if the call came too often. Return the exit code."""
+    output: "dict[str, Any]" = {"systemMessage": line} if line else {}
+    outcome = "deny" if "permissionDecision" in answer else "note"
+    if answer:
+        output["hookSpecificOutput"] = {"hookEventName": event["hook_event_name"], **answer}
+    if 0 < HAND_BACK_AFTER <= times:
+        output.update({"continue": False, "stopReason": HAND_BACK.format(tool=tool, times=times)})
+        outcome = "hand-back"
+    if output:
+        log_action("coach", event, outcome, tool, times)
+    return say(output) if output else 0
 
 
 # --- Handlers: what happens on each event -----------------------------------------------------------------
@@ -428,78 +432,71 @@ def nothing_to_do(raw: bytes) -> bool:
 
 def on_call(event: "dict[str, Any]") -> int:
     """Deny a call that is kept as failed, if nothing has changed since and it was not sent together with it."""
-    tool, key = text_of(event, "tool_name"), key_of(agent_of(event), event["tool_name"], event["tool_input"])
+    tool, key = text_of(event, "tool_name"), key_of(event, event)
     fd, kept, turn, changed = open_state(event)
     call = kept.get(key)
     if not call or tool in NOT_JUDGED:
         return 0
-    ids = {call["id"], text_of(event, "tool_use_id")}
     if not still_holds(call, time.time(), text_of(event, "cwd"), look_of(event)):
         del kept[key]
         return save_state(event, fd, kept, turn, changed)
-    if not call["over"] and in_one_message(text_of(event, "transcript_path"), ids):
+    if not call["over"] and in_one_message(event, call["id"]):
         return 0
     call["denied"] += 1
     save_state(event, fd, kept, turn, changed)
-    answer = {"permissionDecision": "deny", "permissionDecisionReason": denial_text(tool, call["error"])}
-    line = f"tool-coach: {tool} call repeated after it failed, not run"
-    return tell(event, tool, "deny", answer, line, call["denied"])
+    reason = repeat_text(tool, DENIED, call["error"])
+    answer = {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    return tell(event, answer, f"tool-coach: {tool} call repeated after it failed, not run", tool, call["denied"])
 
 
 def on_failure(event: "dict[str, Any]") -> int:
     """Keep a call that ran and failed, unless its error may pass or is older than the last change; note the third."""
-    tool, agent, error = text_of(event, "tool_name"), agent_of(event), text_of(event, "error")
+    tool, error = text_of(event, "tool_name"), text_of(event, "error")
     if tool in NOT_JUDGED or event.get("is_interrupt") is True or is_passing(error):
         return 0
-    key, now, duration = key_of(agent, tool, event["tool_input"]), time.time(), event.get("duration_ms", 0)
-    call = {"tool": tool, "agent": agent, "id": text_of(event, "tool_use_id"), "error": quote(error), "at": now}
-    call.update({"cwd": text_of(event, "cwd"), "look": look_of(event), "denied": 0, "over": False})
+    key, now = key_of(event, event), time.time()
+    call = {"tool": tool, "error": quote(error), "at": now, "cwd": text_of(event, "cwd"), "look": look_of(event)}
+    call.update(agent=text_of(event, "agent_id"), id=text_of(event, "tool_use_id"), denied=0, over=False)
     fd, kept, turn, changed = open_state(event)
     failed, refused = turn.get(key, [0, 0])
     failed += key not in kept or kept[key]["over"]  # its twin in the same batch does not count
     turn[key] = [failed, refused]
-    if (now - duration / 1000) * 1e9 > changed:  # no duration_ms in 2.1.104
+    if (now - event.get("duration_ms", 0) / 1000) * 1e9 > changed:  # no duration_ms in 2.1.104
         kept[key] = call
     save_state(event, fd, kept, turn, changed)
     if failed < 3:
         return 0
-    note = note_text(tool, "has failed", failed, quote(error))
-    line = f"tool-coach: {tool} call failed {failed} times in this turn"
-    return tell(event, tool, "note", {"additionalContext": note}, line, 0)
+    answer = {
+        "additionalContext": "tool-coach: " + repeat_text(tool, f"has failed {failed} times in this turn", quote(error))
+    }
+    return tell(event, answer, f"tool-coach: {tool} call failed {failed} times in this turn", tool, 0)
 
 
 def on_batch(event: "dict[str, Any]") -> int:
-    """After a batch of calls: its failures count from now on, and repeated refusals bring a note."""
-    agent, calls = agent_of(event), event["tool_calls"]
+    """After a batch of calls: its failures count from now on, repeated refusals bring a note; end what goes on for
+    ever (beside a denial the client only does so from 2.1.221 on, here from 2.1.122 on)."""
+    agent, calls = text_of(event, "agent_id"), event["tool_calls"]
     fd, kept, turn, changed = open_state(event)
     fresh = {key: call for key, call in kept.items() if call["agent"] == agent and not call["over"]}
-    ids = [call["id"] for call in fresh.values()]
-    if any(call["tool_name"] in CHANGING and call["tool_use_id"] not in ids for call in calls):
-        kept = {key: call for key, call in kept.items() if key not in fresh}  # may be older than that change
+    failed_ids = [call["id"] for call in fresh.values()]
     for call in fresh.values():
         call["over"] = True
-    notes, lines, most, worst = [], [], 0, ""
-    for key, (tool, error) in refusals(agent, calls).items():
+    if any(call["tool_name"] in CHANGING and call["tool_use_id"] not in failed_ids for call in calls):
+        kept = {key: call for key, call in kept.items() if key not in fresh}  # they may be older than that change
+    notes, lines = [], []
+    tool, times = max(
+        [(call["tool"], call["denied"]) for call in kept.values()], key=lambda pair: pair[1], default=("", 0)
+    )
+    for key, call in {key_of(event, call): call for call in calls if was_refused(call)}.items():
         failed, refused = turn.get(key, [0, 0])
         turn[key] = [failed, refused + 1]
+        tool, times = max((tool, times), (call["tool_name"], refused + 1), key=lambda pair: pair[1])
         if refused:
-            notes.append(note_text(tool, "was refused before it ran", refused + 1, error))
-            lines.append(f"tool-coach: {tool} call repeated after it was refused")
-            most, worst = max((most, worst), (refused + 1, tool))
+            fate = f"was refused before it ran, {refused + 1} times in this turn"
+            notes.append("tool-coach: " + repeat_text(call["tool_name"], fate, quote(call["tool_response"])))
+            lines.append(f"tool-coach: {call['tool_name']} call repeated after it was refused")
     save_state(event, fd, kept, turn, changed)
-    answer = {"additionalContext": "\n\n".join(notes)[:9000]}
-    return tell(event, worst, "note", answer, "\n".join(lines), most) if notes else 0
-
-
-def tell(event: "dict[str, Any]", tool: str, outcome: str, answer: "dict[str, str]", line: str, times: int) -> int:
-    """Answer the model and show the person a line; end the turn if the call came too often."""
-    output: "dict[str, Any]" = {"systemMessage": line}
-    output["hookSpecificOutput"] = {"hookEventName": event["hook_event_name"], **answer}
-    if 0 < HAND_BACK_AFTER <= times:
-        outcome = "hand-back"
-        output.update({"continue": False, "stopReason": hand_back_text(tool, times)})
-    log_action("coach", event, outcome, tool, times)
-    return say(output)
+    return tell(event, {"additionalContext": "\n\n".join(notes)[:9000]} if notes else {}, "\n".join(lines), tool, times)
 
 
 def on_success(event: "dict[str, Any]") -> int:
@@ -510,9 +507,7 @@ def on_success(event: "dict[str, Any]") -> int:
 
 def on_prompt(event: "dict[str, Any]") -> int:
     """Forget everything: a new turn."""
-    fd = lock_state(path_of(event))
-    os.ftruncate(fd, 0)
-    os.close(fd)
+    os.truncate(lock_state(path_of(event)), 0)
     return 0
 
 
@@ -531,8 +526,11 @@ def on_command(event: "dict[str, Any]") -> int:
     try:
         if wish in ("on", "off"):
             switch(wish == "on")
-        now = "off: every call runs" if os.path.lexists(switch_path()) else "on: a failed call is not run again unchanged"
-        reason = f"tool-coach is {now}" if wish in ("", "on", "off") else "usage: /tool-coach [on|off]"
+        reason = (
+            f"tool-coach is {'off' if os.path.lexists(switch_path()) else 'on'}"
+            if wish in ("", "on", "off")
+            else "usage: /tool-coach [on|off]"
+        )
     except OSError as error:
         reason = f"tool-coach could not be switched {wish}: {error.strerror}"
     return say({"decision": "block", "reason": reason})
@@ -566,4 +564,6 @@ def main(argv: "list[str]") -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)  # a hook has nothing to tidy up, and the interpreter's tidy end is a tenth of its time

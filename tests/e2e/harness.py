@@ -3,8 +3,10 @@
 Nothing here talks to a model: `ScriptedApi` answers each request of the client with the next reply of a script, `Home`
 is a throwaway home directory, and `one_shot`, `Session` and `Terminal` are the three ways to run the client in it.
 Every wait has a deadline in seconds and raises `TimeoutError` with what was seen so far. Linux only (it reads /proc).
+`on_each_version` runs a test on every selected version, and `SINCE` says what the older ones lack.
 
-    with ScriptedApi([Reply([tool_use("Read", {"file_path": "/nowhere"})]), Reply([text("bye")])]) as api, Home() as home:
+    script = [Reply([tool_use("Read", {"file_path": "/nowhere"})]), Reply([text("bye")])]
+    with ScriptedApi(script) as api, Home() as home:
         home.hook("Stop", "python3 /path/to/hook.py")
         result = one_shot(NEWEST, home, api, "read it")
         assert result.exit_code == 0 and len(api.main_requests()) == 2
@@ -14,9 +16,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import glob
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -25,8 +29,10 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -52,13 +58,25 @@ NEWEST = VERSIONS[-1]
 DEFAULT_VERSIONS = (OLDEST, "2.1.122", NEWEST)
 FIRST_BINARY_VERSION = "2.1.113"  # older ones are a JavaScript program for node
 
+# What a client must have for a test to make sense on it -> the first version that has it.
+SINCE = {
+    "giving up on a call it cannot parse": "2.1.112",
+    "PostToolBatch": "2.1.122",
+    "UserPromptExpansion": "2.1.122",
+    "a cap on blocks in a row": "2.1.158",
+    "ending the turn from PreToolUse": "2.1.221",
+    "rows for a hook's message to the person": "2.1.240",
+}
+
 HERE = Path(__file__).resolve().parent
+REPO = HERE.parent.parent
 DUMMY_KEY = "sk-ant-api03-" + "0" * 40
 LOOP_TOOLS = frozenset({"Read", "Bash", "Edit"})  # a request that offers one of these belongs to a conversation
 STATE_FILES = ("/tmp/cc-recover-{}*", "/tmp/cc-tool-coach-{}*")
 
 JsonObject = dict[str, Any]
 T = TypeVar("T")
+Test = TypeVar("Test", bound=unittest.TestCase)
 
 
 def version_number(version: str) -> tuple[int, ...]:
@@ -69,6 +87,38 @@ def version_number(version: str) -> tuple[int, ...]:
 def selected_versions() -> tuple[str, ...]:
     """The client versions to test on: CLIENT_VERSIONS (space separated), or the default three."""
     return tuple(os.environ.get("CLIENT_VERSIONS", "").split()) or DEFAULT_VERSIONS
+
+
+def has(version: str, capability: str) -> bool:
+    """Whether this client version has a capability of `SINCE`."""
+    return version_number(version) >= version_number(SINCE[capability])
+
+
+def on_each_version(
+    needs: str = "", workers: int = 2
+) -> Callable[[Callable[[Test, str], None]], Callable[[Test], None]]:
+    """Make a test of (self, version) run on each selected version, as a subtest; some at once, as they mostly wait.
+
+    Versions without the capability that it `needs` are skipped.
+    """
+
+    def decorate(body: Callable[[Test, str], None]) -> Callable[[Test], None]:
+        def on_one_version(test: Test, version: str) -> None:
+            if needs and not has(version, needs):
+                raise unittest.SkipTest(f"client {version} lacks {needs} (from {SINCE[needs]} on)")
+            body(test, version)
+
+        @functools.wraps(body)
+        def on_all(test: Test) -> None:
+            with ThreadPoolExecutor(workers) as pool:
+                futures = {version: pool.submit(on_one_version, test, version) for version in selected_versions()}
+            for version, future in futures.items():
+                with test.subTest(version=version):
+                    future.result()
+
+        return on_all
+
+    return decorate
 
 
 def wait_until(look: Callable[[], T | None], timeout: float, what: str, seen: Callable[[], object] = lambda: "") -> T:
@@ -162,18 +212,27 @@ def raw_tool_use(name: str, input_json: str, tool_id: str = "") -> Block:
 class Reply:
     """What the API answers to one request: content blocks, stop reason, and a delay in seconds before the first byte.
 
-    The stop reason is `tool_use` if a block is a tool call and `end_turn` if none is, unless given.
+    The stop reason is `tool_use` if a block is a tool call and `end_turn` if none is, unless given. Any HTTP status but
+    200 makes it an error reply, without the blocks.
     """
 
-    blocks: Sequence[Block]
+    blocks: Sequence[Block] = ()
     stop_reason: str = ""
     delay: float = 0.0
+    status: int = 200
 
     def reason(self) -> str:
         """The stop reason that is sent."""
         if self.stop_reason:
             return self.stop_reason
         return "tool_use" if any(block.start["type"] == "tool_use" for block in self.blocks) else "end_turn"
+
+
+def leaked_call(tool: str, **arguments: str) -> str:
+    """A tool call as the model writes it when it comes out as text. Built from parts: nothing may spell such tags."""
+    prefix, call, argument = "ant" + "ml:", "inv" + "oke", "para" + "meter"
+    lines = [f'<{prefix}{argument} name="{name}">{value}</{prefix}{argument}>' for name, value in arguments.items()]
+    return "\n".join([f'<{prefix}{call} name="{tool}">', *lines, f"</{prefix}{call}>"])
 
 
 def give_up(words: str) -> Reply:
@@ -220,6 +279,10 @@ class Request:
             else:
                 new += _texts(message)
         return new
+
+    def told(self) -> str:
+        """What is new to the model in this request, as one text."""
+        return "\n".join(self.last_texts())
 
 
 @dataclass(frozen=True)
@@ -292,7 +355,7 @@ class ScriptedApi:
         """The requests of the subagent with this prompt, oldest first."""
         return [request for request in list(self.requests) if request.agent == agent and request.kind == "subagent"]
 
-    def wait_for_request(self, count: int, timeout: float = 30.0) -> Request:
+    def wait_for_request(self, count: int, timeout: float = 60.0) -> Request:
         """Wait until the main conversation made `count` requests, and return that one."""
         return wait_until(
             lambda: self.main_requests()[count - 1] if len(self.main_requests()) >= count else None,
@@ -360,7 +423,10 @@ class _Handler(BaseHTTPRequestHandler):
             reply = self.server.api.answer(path, body)
             time.sleep(reply.delay)
             model = str(body.get("model", "scripted"))
-            if body.get("stream"):
+            if reply.status != 200:
+                error = {"type": "invalid_request_error", "message": "scripted error"}
+                self._send_json({"type": "error", "error": error}, reply.status)
+            elif body.get("stream"):
                 self._send("text/event-stream", b"".join(_events(reply, model)))
             else:
                 self._send_json(_message(reply, model))
@@ -373,11 +439,11 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._send_json({})
 
-    def _send_json(self, value: JsonObject) -> None:
-        self._send("application/json", json.dumps(value).encode())
+    def _send_json(self, value: JsonObject, status: int = 200) -> None:
+        self._send("application/json", json.dumps(value).encode(), status)
 
-    def _send(self, kind: str, body: bytes) -> None:
-        self.send_response(200)
+    def _send(self, kind: str, body: bytes, status: int = 200) -> None:
+        self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -437,19 +503,23 @@ class Home:
     """A throwaway home directory with a project folder in it. Use it as a context manager.
 
     On leaving, every process that was started with this HOME is killed, and the folder and the hooks' state files of
-    the sessions started here are removed. `extra_env` reaches the client, and through it the hooks.
+    the sessions started here are removed. `extra_env` reaches the client, and through it the hooks. `name` begins the
+    folder's name. `config_name` is the config folder in it; another than the client's own goes into CLAUDE_CONFIG_DIR.
     """
 
     extra_env: dict[str, str] = field(default_factory=dict)
     settings: JsonObject = field(default_factory=dict)
+    name: str = "toolcall-hooks-home."
+    config_name: str = ".claude"
     session_ids: list[str] = field(default_factory=list)
     mcp_config: Path | None = None
 
     def __post_init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="toolcall-hooks-home."))
+        self.path = Path(tempfile.mkdtemp(prefix=self.name))
         self.project = self.path / "project"
         self.project.mkdir()
-        (self.path / ".claude").mkdir()
+        self.config = self.path / self.config_name
+        self.config.mkdir()
         self.write_settings()
         trust = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
         config = {
@@ -460,7 +530,8 @@ class Home:
             "customApiKeyResponses": {"approved": [DUMMY_KEY[-20:]], "rejected": []},
             "projects": {str(self.project): trust},
         }
-        (self.path / ".claude.json").write_text(json.dumps(config), encoding="utf-8")
+        own = self.config_name == ".claude"
+        (self.path if own else self.config).joinpath(".claude.json").write_text(json.dumps(config), encoding="utf-8")
 
     def __enter__(self) -> Home:
         return self
@@ -469,17 +540,18 @@ class Home:
         self.close()
 
     def close(self) -> None:
-        """Kill what still runs in this home, and remove it and its sessions' state files."""
+        """Kill what still runs in this home; remove it, its sessions' state files, the client's own files in /tmp."""
         self.kill_all()
         for session_id in self.session_ids:
             remove_state_files(session_id)
-        shutil.rmtree(self.path, ignore_errors=True)
+        folder_name = re.sub("[^A-Za-z0-9]", "-", str(self.project))  # how the client names a project's folder
+        for path in [str(self.path), *glob.glob(f"/tmp/claude-*/{folder_name}")]:
+            shutil.rmtree(path, ignore_errors=True)
 
     def kill_all(self) -> None:
         """Kill every process that has this folder as HOME: clients, their hooks, tmux."""
-        own = f"HOME={self.path}".encode()
         for _ in range(20):
-            found = [pid for pid in _pids() if own in _environment(pid)]
+            found = running_in(self)
             if not found:
                 return
             for pid in found:
@@ -488,10 +560,13 @@ class Home:
             time.sleep(0.05)
 
     def write_settings(self, **changes: Any) -> None:
-        """Write ~/.claude/settings.json, with these top-level keys set first."""
+        """Write the config folder's settings.json, with these top-level keys set first.
+
+        Whatever else wrote to that file is lost, so register hooks here before `install`, not after.
+        """
         self.settings.setdefault("skipDangerousModePermissionPrompt", True)
         self.settings.update(changes)
-        (self.path / ".claude" / "settings.json").write_text(json.dumps(self.settings, indent=1), encoding="utf-8")
+        (self.config / "settings.json").write_text(json.dumps(self.settings, indent=1), encoding="utf-8")
 
     def hook(self, event: str, command: str, matcher: str | None = None, **fields: Any) -> None:
         """Register a command hook in the settings; `fields` (timeout, asyncRewake, …) stand beside its command."""
@@ -520,7 +595,7 @@ class Home:
         return [row for row in rows if label in ("", row["label"])]
 
     def answer(
-        self, label: str, out: object = "", err: str = "", code: int = 0, sleep: float = 0.0, nth: int | None = None
+        self, label: str, out: object = "", *, err: str = "", code: int = 0, sleep: float = 0.0, nth: int | None = None
     ) -> None:
         """What dump_hook.py with this label answers: always, or on its nth run with an own answer (from 1, each once).
 
@@ -545,7 +620,45 @@ class Home:
         self.session_ids.append(session_id)
         return session_id
 
-    def environment(self, api: ScriptedApi) -> dict[str, str]:
+    def run(self, *words: str, timeout: float = 120.0) -> str:
+        """Run a command in the project folder, as a person with this home would, and return its output.
+
+        RuntimeError if it fails.
+        """
+        done = subprocess.run(
+            words,
+            cwd=self.project,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{shlex.join(words)}: exit code {done.returncode}: {done.stdout}")
+        return done.stdout
+
+    def install(self) -> Home:
+        """Install both hooks with the recovery script's own command, and return this home."""
+        self.maintain("install")
+        return self
+
+    def maintain(self, *words: str) -> str:
+        """Run a maintenance command of the recovery script, and return its output."""
+        return self.run(sys.executable, str(REPO / "recover_malformed_toolcall.py"), *words)
+
+    def record(self, hook: str = "") -> list[str]:
+        """What the hooks (or one of them) noted in their record, oldest first: "outcome tool number" of each line."""
+        try:
+            lines = (self.config / "toolcall-hooks.log").read_text(encoding="ascii").splitlines()
+        except FileNotFoundError:
+            return []
+        rows = [line.split("\t") for line in lines]
+        return [" ".join(row[3:]) for row in rows if hook in ("", row[1])]
+
+    def environment(self, api: ScriptedApi | None = None) -> dict[str, str]:
         """All that the client gets as its environment. `python3` is the Python that runs this."""
         bin_folder = Path(sys.executable).parent
         if not (bin_folder / "python3").exists():
@@ -557,13 +670,15 @@ class Home:
             "HOME": str(self.path),
             "PATH": f"{bin_folder}:/usr/local/bin:/usr/bin:/bin",
             "LANG": "C.UTF-8",
-            "ANTHROPIC_BASE_URL": api.url,
+            "XDG_RUNTIME_DIR": str(self.path),  # for the client's sockets, else left over in /tmp/cc-socks
+            "ANTHROPIC_BASE_URL": api.url if api else "http://127.0.0.1:9",  # nobody listens there
             "ANTHROPIC_API_KEY": DUMMY_KEY,
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION": "false",
             "DISABLE_TELEMETRY": "1",
             "DISABLE_AUTOUPDATER": "1",
             "IS_SANDBOX": "1",
+            **({} if self.config_name == ".claude" else {"CLAUDE_CONFIG_DIR": str(self.config)}),
             **self.extra_env,
         }
 
@@ -579,7 +694,7 @@ class Home:
 
     def transcript_path(self, session_id: str) -> Path | None:
         """The session's transcript file, or None if there is none yet."""
-        found = sorted((self.path / ".claude" / "projects").glob(f"*/{session_id}.jsonl"))
+        found = sorted((self.config / "projects").glob(f"*/{session_id}.jsonl"))
         return found[0] if found else None
 
     def transcript(self, session_id: str) -> list[JsonObject]:
@@ -588,12 +703,22 @@ class Home:
         return _json_lines(path.read_bytes()) if path else []
 
 
+def running_in(home: Home) -> list[int]:
+    """The ids of the processes that were started with this home as HOME."""
+    own = f"HOME={home.path}".encode()
+    return [pid for pid in _pids() if own in _environment(pid)]
+
+
+def state_files(session_id: str) -> list[str]:
+    """The paths of what the two hooks keep in /tmp for this session."""
+    return sorted(path for pattern in STATE_FILES for path in glob.glob(pattern.format(session_id)))
+
+
 def remove_state_files(session_id: str) -> None:
     """Remove what the two hooks keep in /tmp for this session."""
-    for pattern in STATE_FILES:
-        for path in glob.glob(pattern.format(session_id)):
-            with contextlib.suppress(OSError):
-                os.unlink(path)
+    for path in state_files(session_id):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
 def _json_lines(data: bytes) -> list[JsonObject]:
@@ -636,11 +761,16 @@ class Result:
         return next((row for row in reversed(self.rows) if row.get("type") == "result"), {})
 
 
+def notices(rows: list[JsonObject]) -> list[str]:
+    """What the rows say to the person beside the conversation, oldest first: "Stop says: …" and the like."""
+    return [str(row["content"]) for row in rows if row.get("subtype") == "informational"]
+
+
 STREAM_OUTPUT = ("--output-format", "stream-json", "--verbose")
 
 
 def one_shot(
-    version: str, home: Home, api: ScriptedApi, prompt: str, arguments: Sequence[str] = (), timeout: float = 60.0
+    version: str, home: Home, api: ScriptedApi, prompt: str, *, arguments: Sequence[str] = (), timeout: float = 120.0
 ) -> Result:
     """Run `claude -p PROMPT` to its end; TimeoutError, and the client killed, after `timeout` seconds."""
     session_id = home.new_session_id()
@@ -674,7 +804,7 @@ class Session:
         self.session_id = home.new_session_id()
         self.rows: list[JsonObject] = []
         command = [*client_command(version), "-p", "--input-format", "stream-json", *STREAM_OUTPUT]
-        self._stderr = open(home.path / f"stderr-{self.session_id}.txt", "w+b")  # noqa: SIM115 (closed in kill)
+        self._stderr = open(home.path / f"stderr-{self.session_id}.txt", "w+b")  # closed in kill
         self.process = subprocess.Popen(
             [*command, *home.arguments(self.session_id), *arguments],
             cwd=home.project,
@@ -699,11 +829,11 @@ class Session:
         self.process.stdin.write(json.dumps(row).encode() + b"\n")
         self.process.stdin.flush()
 
-    def wait(self, look: Callable[[list[JsonObject]], T | None], timeout: float = 30.0, what: str = "row") -> T:
+    def wait(self, look: Callable[[list[JsonObject]], T | None], timeout: float = 60.0, what: str = "row") -> T:
         """Wait until `look`, given all rows so far, finds something true, and return that."""
         return wait_until(lambda: look(list(self.rows)), timeout, what, self.summary)
 
-    def wait_for_results(self, count: int, timeout: float = 30.0) -> JsonObject:
+    def wait_for_results(self, count: int, timeout: float = 60.0) -> JsonObject:
         """Wait until `count` turns have ended, and return the last one's result row."""
 
         def look(rows: list[JsonObject]) -> JsonObject | None:
@@ -746,7 +876,7 @@ class Session:
 
 @final
 class Terminal:
-    """The client's terminal UI under a tmux server of its own. Use it as a context manager, which kills it on leaving."""
+    """The client's terminal UI under a tmux server of its own. A context manager, which kills it on leaving."""
 
     def __init__(
         self,
@@ -754,10 +884,11 @@ class Terminal:
         home: Home,
         api: ScriptedApi,
         arguments: Sequence[str] = (),
-        size: tuple[int, int] = (120, 50),
+        size: tuple[int, int] = (160, 50),
     ) -> None:
         self.home = home
         self.session_id = home.new_session_id()
+        self.settings_warning = ""
         self._environment = {**home.environment(api), "TERM": "xterm-256color"}
         command = [*client_command(version), *home.arguments(self.session_id), *arguments]
         self._tmux(
@@ -798,20 +929,33 @@ class Terminal:
         """What the terminal shows, scrolled-off lines included; with colours as escape sequences if asked."""
         return self._tmux("capture-pane", "-p", "-S", "-", *(["-e"] if escapes else []))
 
-    def wait_for(self, words: str, timeout: float = 30.0) -> str:
-        """Wait until the screen shows these words, and return the screen."""
+    def wait_for(self, words: str, timeout: float = 60.0) -> str:
+        """Wait until the screen shows these words, wrapped in any way, and return the screen, unwrapped."""
         return wait_until(
-            lambda: screen if words in (screen := self.screen()) else None, timeout, f"{words!r}", self.screen
+            lambda: screen if words in (screen := self.unwrapped()) else None, timeout, f"{words!r}", self.screen
         )
 
-    def wait_ready(self, timeout: float = 30.0) -> str:
-        """Wait until the client takes typed input, and return the screen."""
-        return wait_until(
-            lambda: screen if any(mark in (screen := self.screen()) for mark in ("❯", "> ")) else None,
-            timeout,
-            "prompt",
-            self.screen,
-        )
+    def unwrapped(self) -> str:
+        """What the terminal shows, with one space for all space and line ends in a row."""
+        return " ".join(self.screen().split())
+
+    def wait_ready(self, timeout: float = 60.0) -> str:
+        """Wait until the client takes typed input, and return the screen.
+
+        A "Settings Warning" that fills the screen first is confirmed and noted in `settings_warning`: up to 2.1.112
+        there is one, at each start, for the events PostToolBatch and UserPromptExpansion.
+        """
+
+        def look() -> str:
+            screen = self.screen()
+            if "Settings Warning" in screen:
+                self.settings_warning = screen
+                self.keys("Enter")
+                time.sleep(0.5)
+                return ""
+            return screen if "❯" in screen else ""
+
+        return wait_until(look, timeout, "prompt", self.screen)
 
     def kill(self) -> None:
         """End tmux and the client."""

@@ -6,6 +6,7 @@ import unittest
 
 from harness import (
     GIVE_UP_REPLIES,
+    NEWEST,
     Home,
     Reply,
     ScriptedApi,
@@ -13,10 +14,12 @@ from harness import (
     Terminal,
     give_up,
     one_shot,
+    running_in,
     selected_versions,
     text,
     texts_of,
     tool_use,
+    wait_until,
 )
 
 
@@ -96,6 +99,14 @@ class OpenSession(unittest.TestCase):
                     expected = "Stop" if version == "2.1.104" else "StopFailure"
                     self.assertEqual([row["label"] for row in home.dumped()], [expected])
 
+    def test_leaving_a_home_ends_all_that_runs_in_it(self) -> None:
+        with Home() as home:
+            home.hook("Stop", "setsid sleep 300 & sleep 300")
+            with ScriptedApi() as api, Session(NEWEST, home, api) as session:
+                session.send("hello")
+                wait_until(lambda: len(running_in(home)) >= 3, 30, "client and two sleeps", lambda: running_in(home))
+        self.assertEqual((running_in(home), home.path.exists()), ([], False))
+
 
 class TerminalUi(unittest.TestCase):
     def test_a_typed_prompt_is_answered_on_the_screen(self) -> None:
@@ -105,6 +116,16 @@ class TerminalUi(unittest.TestCase):
                 terminal.wait_ready()
                 terminal.submit("hello there")
                 terminal.wait_for("hello back")
+                self.assertEqual(terminal.settings_warning, "")
+
+    def test_a_settings_warning_at_the_start_is_confirmed(self) -> None:
+        api, home = ScriptedApi([Reply([text("hello back")])]), Home()
+        home.dump_hook("NoSuchEvent")
+        with api, home, Terminal(NEWEST, home, api) as terminal:
+            terminal.wait_ready()
+            self.assertIn("NoSuchEvent", terminal.settings_warning)
+            terminal.submit("hello there")
+            terminal.wait_for("hello back")
 
 
 if __name__ == "__main__":
