@@ -76,9 +76,9 @@ CLOSER = rf"</(?:{PREFIX})?{CALL}\s*>"
 CALL_GOES_ON = rf"\s*(?:\Z|{ARGUMENT_OPENER}|</(?:{PREFIX})?(?:{CALL}|{ARGUMENT}|function_)|<{PREFIX}|<[^<>]*\Z)"
 # Markdown, at the start of a line without its indentation.
 FENCE = r"(`{3,}(?=[^`]*$)|~{3,})"
-HEADING = r"#{1,6}(?: |$)|(?:=+|-+) *$"
-RULE = r"(?:[*_-] *){3,}$"
-LIST_ITEM = r"(?:[*+-]|\d{1,9}[.)])(?: {1,4}(?! |$)| |$)"
+HEADING, UNDERLINE = r"#{1,6}(?: |$)", r"(?:=+|-+) *$"
+RULE = r"([*_-])(?: *\1){2,} *$"
+LIST_ITEM = r"(?:[*+-]|(\d{1,9})[.)])(?: {1,4}(?! |$)| |$)"
 BLOCK_CODE, SPAN_CODE = "\0", "\1"  # what mask_code puts in place of a code line and of a code span
 
 
@@ -119,15 +119,20 @@ def mask_code(text: str) -> str:
             masked.append(line)
             continue
         base = max([column for column in columns if column <= indent], default=0)
+        inside = bool(paragraph) and base == max(columns, default=0)  # the open paragraph is this line's container
         while indent < base + 4 and len(columns) < 100 and not re.match(RULE, rest):
             item = re.match(LIST_ITEM, rest)
-            if not item:
-                break
+            if not item or (inside and (int(item[1] or 1) != 1 or not rest[item.end() :].strip())):
+                break  # only a list's first item, and no empty one, can interrupt a paragraph
             end_paragraph(indent)
-            base = indent + item.end()
+            inside = False
+            base = indent + max(item.end(), len(item[0].rstrip()) + 1)
             columns.append(base)
             rest = line[base:].lstrip(" ")
             indent = len(line) - len(rest)
+        if not rest:
+            masked.append(line)
+            continue
         opening = re.match(FENCE, rest)
         if indent >= base + 4:
             if paragraph:
@@ -140,7 +145,7 @@ def mask_code(text: str) -> str:
             masked.append(line[:base] + BLOCK_CODE * (len(line) - base))
             if opening:
                 fence, fence_column = opening[1], base
-        elif re.match(RULE, rest) or re.match(HEADING, rest):
+        elif re.match(RULE, rest) or re.match(HEADING, rest) or (inside and re.match(UNDERLINE, rest)):
             end_paragraph(indent)
             masked.append(mask_spans(line))
         else:

@@ -62,19 +62,20 @@ ACTION_LOG = "toolcall-hooks.log"  # file in the config folder, one line per act
 # Errors that may pass by themselves, or that say nothing about the call: it is not kept. A number counts as a
 # status only beside a word that makes it one, so that a row of data with a 503 in it does not.
 PASSING = (
-    r"time[d]?[- ]?out",
-    r"\b(?:ECONN\w+|ETIMEDOUT|EAI_AGAIN|EPIPE|EBUSY|EAGAIN|ENET\w+|EHOST\w+)\b",
-    r"socket hang ?up|network error|fetch failed",
-    r"connection\b[^.\n]{0,20}\b(?:closed|reset|refused|lost|dropped|aborted|terminated)|disconnected|not connected",
-    r"rate[- ]?limit|too many requests|quota|overloaded|throttl",
-    r"\b(?:status|status[ _-]?code|http|http/[\d.]+|http error|server error)\W{0,4}(?:408|425|429|5\d\d)\b",
-    r"\b(?:408|429|5\d\d) (?:request time|too many|internal server|bad gateway|service unavail|gateway time)",
-    r"internal server error|bad gateway|service unavailable|server (?:is )?busy|resource busy|is locked|deadlock",
-    r"\bnot\b[^.\n]{0,30}\b(?:ready|yet)\b|in progress|still \w+ing\b|pending|(?:start|warm)ing up|initiali[sz]ing",
-    r"try(?:ing)? again|retry (?:in|after|later)|temporar(?:y|ily)|later\b",
-    r"cancell?ed|interrupted|abort(?:ed|error)",
+    r"time[sd]?[- ]?out|deadline ?exceeded|E(?:TIMEDOUT|AI_AGAIN|PIPE|BUSY|AGAIN|CONN\w+|NET\w+|HOST\w+)",
+    r"socket hang ?up|network (?:error|is unreachable)|fetch failed|broken pipe|upstream connect",
+    r"(?:net::)?ERR_(?:NETWORK|CONNECTION|TIMED)\w*|(?:dis|not )connected",
+    r"connection\b[^.\n]{0,20}\b(?:closed|reset|refused|lost|dropped|aborted|terminated)",
+    r"rate[- ]?limit\w*|too many (?:requests|connections)|quota|overloaded|throttl\w+",
+    r"(?:status|code|http(?:/[\d.]+)?)(?:[ _-]?code)?\W?(?: of| was| is)?[ :=(]{1,3}(?:408|425|429|5\d\d)",
+    r"(?:408|425|429|5\d\d) (?:request time|too |internal|bad gateway|service|gateway)\w*|error 5\d\d",
+    r"internal server error|bad gateway|unavailable|(?:server|resource) (?:is )?busy|is locked|deadlock",
+    r"lock wait|in use by|not\b[^.\n]{0,30}\b(?:ready|yet)|in progress|still \w+ing|pending",
+    r"(?:start|warm)ing up|initiali[sz]ing|(?:re)?try(?:ing)? (?:again|later|in|after)|(?:again|back) later",
+    r"temporar(?:y|ily)|cancell?ed|interrupted|abort(?:ed|error)",
     r"hook error|blocked by|doesn't want to|was rejected|denied by|permission to use",
 )
+
 # --- Constants that follow the client ---------------------------------------------------------------------
 
 LABELLED = ("Agent", "Task", "Monitor")  # their description only labels the call and is not compared
@@ -94,7 +95,9 @@ def is_passing(error: str) -> bool:
     """Tell whether an error may be gone at the next try, or says nothing about the call."""
     import re
 
-    return any(re.search(pattern, error[:4000] + error[-1000:], re.I) for pattern in PASSING)
+    return bool(
+        re.search(rf"(?<![\w-])(?:{'|'.join(PASSING)})(?![\w-])", error[:4000] + "\n" + error[4000:][-1000:], re.I)
+    )
 
 
 def key_of(event: "dict[str, Any]", call: "dict[str, Any]") -> str:
@@ -131,8 +134,9 @@ def outlive(kept: "dict[str, Any]", tool: str) -> "dict[str, Any]":
 
 def was_refused(call: "dict[str, Any]") -> bool:
     """Tell whether the client refused a call of a batch before it ran, for its own fault."""
-    error = text_of(call, "tool_response")
-    return REFUSED in error and not error.startswith(REFUSED + "Cancelled") and call["tool_name"] not in NOT_JUDGED
+    error = text_of(call, "tool_response").lstrip()
+    own = error.startswith(REFUSED) and not error.startswith(REFUSED + "Cancelled")
+    return own and call["tool_name"] not in NOT_JUDGED
 
 
 def repeat_text(tool: str, fate: str, error: str) -> str:
