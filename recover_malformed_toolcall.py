@@ -640,10 +640,12 @@ EVENTS: "dict[str, dict[str, dict[str, Any]]]" = {
         "PostToolBatch": {},
         "UserPromptSubmit": {},
         "SessionEnd": {},
-        "UserPromptExpansion": {"matcher": "tool-coach"},
+        "UserPromptExpansion": {"matcher": "^(toolcall-hooks:)?tool-coach$"},
     },
 }
-OURS = r"/(?:hooks|[^/\"']*toolcall-hooks[^\"']*)/(recover_malformed_toolcall\.py|tool_coach\.py)[\"']?\s*$"
+# Before 2.1.104 one event that the client does not know silences every hook of a file; later ones warn at each start.
+OLDEST_CLIENT, SINCE = (2, 1, 104), {"UserPromptExpansion": (2, 1, 116), "PostToolBatch": (2, 1, 118)}
+OURS = r"(?:/hooks|toolcall-hooks[^\"']*|\{CLAUDE_PLUGIN_ROOT\})/(recover_malformed_toolcall\.py|tool_coach\.py)[\"']?\s*$"
 BACKUP = ".before-toolcall-hooks"  # what a settings file's backup is called beside it
 SLASH_COMMAND = """---
 description: Switch the tool-coach hook, or show its state
@@ -696,16 +698,15 @@ def without_ours(settings: "dict[str, Any]", path: str, scripts: "Iterable[str]"
                 del settings["hooks"]
 
 
-def with_ours(settings: "dict[str, Any]", path: str, scripts: "Iterable[str]", folder: str) -> None:
-    """Register our scripts in settings; an entry that is right stays where it is, others of ours are replaced."""
-    wanted = {(event, script): group_of(script, event, folder) for script in scripts for event in EVENTS[script]}
-    keep = []
+def with_ours(settings: "dict[str, Any]", path: str, wanted: "dict[tuple[str, str], Any]") -> None:
+    """Register {(script, event): group} in settings; an entry that is right stays, others of ours are replaced."""
+    scripts, wanted, keep = {script for script, _ in wanted}, dict(wanted), []
     for event, script, group, _ in registered(settings, path):
-        if group == wanted.get((event, script)):
-            del wanted[event, script]
+        if group == wanted.get((script, event)):
+            del wanted[script, event]
             keep.append(group)
     without_ours(settings, path, scripts, keep)
-    for (event, _), group in wanted.items():
+    for (_, event), group in wanted.items():
         settings.setdefault("hooks", {}).setdefault(event, []).append(group)
 
 
@@ -797,21 +798,31 @@ def copy_script(source: str, target: str, say_only: bool) -> None:
         replace_file(target, new, mode, say_only)
 
 
-def client_problem() -> str:
-    """Return why the client on PATH is too old, "" if it is not or if there is none."""
+def client_version() -> "tuple[int, ...]":
+    """Return the version of the client on PATH, or that of a new one if there is none."""
     import re
     import shutil
     import subprocess
 
-    command = [shutil.which("claude") or "true", "--version"]
     try:
+        command = [shutil.which("claude") or "true", "--version"]
         said = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30).stdout
     except (OSError, subprocess.SubprocessError):
         said = ""
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", said)
-    if not found or tuple(map(int, found.groups())) >= (2, 1, 104):
-        return ""
-    return f"claude {found[0]} is too old: before 2.1.104 one event that it does not know silences every hook of a file"
+    return tuple(map(int, found.groups())) if found else (9,)
+
+
+def events_of(script: str, client: "tuple[int, ...]") -> "list[str]":
+    """Return the events to register a script for: those that the client knows."""
+    return [event for event in EVENTS[script] if SINCE.get(event, OLDEST_CLIENT) <= client]
+
+
+def client_problem(client: "tuple[int, ...]") -> str:
+    """Return why a client is too old for any of it, "" if it is not."""
+    version = ".".join(map(str, client))
+    reason = "before 2.1.104 one event that it does not know silences every hook of a file"
+    return f"claude {version} is too old: {reason}" if client < OLDEST_CLIENT else ""
 
 
 def install(scripts: "list[str]", path: str, say_only: bool) -> None:
@@ -819,25 +830,27 @@ def install(scripts: "list[str]", path: str, say_only: bool) -> None:
     import copy
     import difflib
 
-    if client_problem():
-        raise SystemExit(f"{client_problem()}. Nothing was changed.")
+    client = client_version()
+    if client_problem(client):
+        raise SystemExit(f"{client_problem(client)}; nothing was changed")
     here, folder = os.path.dirname(os.path.abspath(__file__)), os.path.join(config_folder(), "hooks")
     text, settings = read_settings(path)
     before = copy.deepcopy(settings)
     scripts = [script for script in scripts if os.path.exists(os.path.join(here, script))]
-    with_ours(settings, path, scripts, folder)
-    files = scripts + (["prompts.txt"] if "recover_malformed_toolcall.py" in scripts else [])
-    for name in files:
+    with_ours(settings, path, {(s, e): group_of(s, e, folder) for s in scripts for e in events_of(s, client)})
+    for name in [*scripts, *(["prompts.txt"] if "recover_malformed_toolcall.py" in scripts else [])]:
         if os.path.exists(os.path.join(here, name)) and os.path.realpath(here) != os.path.realpath(folder):
             copy_script(os.path.join(here, name), os.path.join(folder, name), say_only)
     command = os.path.join(config_folder(), "commands", "tool-coach.md")
     if "tool_coach.py" in scripts and not read_text(command):
         replace_file(command, SLASH_COMMAND, 0o644, say_only)
+    left_out = [event for script in scripts for event in EVENTS[script] if event not in events_of(script, client)]
+    if left_out:
+        print(f"not yet  {', '.join(left_out)}: this client does not know it; install again after an update")
     if settings == before:
         print(f"as it is {path}")
         return
-    after = settings_text(settings, text)
-    mode = stat.S_IMODE(os.stat(path).st_mode) if text else 0o600
+    after, mode = settings_text(settings, text), stat.S_IMODE(os.stat(path).st_mode) if text else 0o600
     if text and not os.path.exists(os.path.realpath(path) + BACKUP):
         replace_file(os.path.realpath(path) + BACKUP, text, mode, say_only)
     replace_file(path, after, mode, say_only)
@@ -964,85 +977,68 @@ def record_of(log: str) -> "dict[str, int]":
     return {text: found[text] for text in sorted(found) if text}
 
 
-def check(script: str, path: str, entries: "list[tuple[Any, ...]]", plugin: str) -> "tuple[list[str], list[str]]":
-    """Return what is to be said of an installed script, and what is wrong with it."""
-    import hashlib
-
-    source, file = os.path.join(os.path.dirname(os.path.abspath(__file__)), script), path
-    file = path if os.path.exists(path) else source
-    text, wrong = read_text(file), []
-    version, digest = text.partition('__version__ = "')[2].partition('"')[0], hashlib.sha256(text.encode()).hexdigest()
-    said = [f"{script} {version} ({digest[:12]}): {file}"]
-    said += [
-        f"  registered in {place} for {', '.join(e[1] for e in entries if e[0] == place)}"
-        for place in {e[0]: 1 for e in entries}
-    ]
-    if (
-        os.path.exists(path)
-        and os.path.exists(source)
-        and constants_of(read_text(path))[1] != constants_of(read_text(source))[1]
-    ):
-        wrong.append(f"{path} differs from {source} in more than its constants")
-    for event in EVENTS[script] if entries else []:
+def wiring_faults(script: str, entries: "list[tuple[Any, ...]]", client: "tuple[int, ...]") -> "list[str]":
+    """Return what is wrong with how a script is registered; entries: (file, event, script, group, handler)."""
+    wrong = []
+    for event in events_of(script, client):
+        right = group_of(script, event, "")
         mine = [entry for entry in entries if entry[1] == event]
         if len(mine) != 1:
             wrong.append(f"{script} is registered {len(mine)} times for {event}")
         for place, _, _, group, handler in mine:
-            right = group_of(script, event, "")
             if group.get("matcher") != right.get("matcher"):
-                wrong.append(f"{script} has another matcher for {event} in {place} than {right.get('matcher')}")
+                wrong.append(f"{script} has another matcher for {event} than {right.get('matcher')}, in {place}")
             if handler.get("asyncRewake") != right["hooks"][0].get("asyncRewake"):
                 wrong.append(
-                    f'{script} for {event} in {place} is to have "asyncRewake": true for StopFailure, and only there'
+                    f"{script} for {event}, in {place}: asyncRewake is to be true for StopFailure, and only there"
                 )
-    for command in {entry[4]["command"]: 1 for entry in entries}:
-        for label, expected, events in samples(script):
-            got = outcome_of(command, events, plugin)
-            said.append(f"  {'ok     ' if got == expected else 'WRONG  '}{label}")
-            if got != expected:
-                wrong.append(f"{label}: {got} instead of {expected}, from {command}")
-    return said, wrong
+    return wrong
 
 
 def status(scripts: "list[str]", path: str, as_json: bool) -> int:
     """Print what is installed, the proof that it works, the record, and what is wrong; return 1 if anything is."""
+    import hashlib
     import json
 
-    plugin, config, wrong = plugin_folder(), config_folder(), [client_problem()] if client_problem() else []
-    paths = [
-        path,
-        *(os.path.abspath(os.path.join(".claude", name)) for name in ("settings.json", "settings.local.json")),
-    ]
+    plugin, client, config = plugin_folder(), client_version(), config_folder()
+    paths = [path, os.path.join(".claude", "settings.json"), os.path.join(".claude", "settings.local.json")]
     paths += [os.path.join(plugin, ".claude-plugin", "plugin.json")] if plugin else []
     places = {os.path.realpath(place): read_settings(place)[1] for place in paths}
     found = [(place, *entry) for place, settings in places.items() for entry in registered(settings, place)]
-    wrong += [
-        f"disableAllHooks is set in {place}" for place, settings in places.items() if settings.get("disableAllHooks")
-    ]
-    wrong += [] if found else ["no hook is registered"]
     said = [f"Python {sys.version.split()[0]}"]
+    wrong = [client_problem(client)] if client_problem(client) else [] if found else ["no hook is registered"]
+    wrong += [f"disableAllHooks is set in {place}" for place in places if places[place].get("disableAllHooks")]
     for script in scripts:
         entries = [entry for entry in found if entry[2] == script]
-        more, bad = check(script, os.path.join(config, "hooks", script), entries, plugin)
-        said, wrong = said + more, wrong + bad
+        source, copy = (
+            os.path.join(os.path.dirname(os.path.abspath(__file__)), script),
+            os.path.join(config, "hooks", script),
+        )
+        file = copy if os.path.exists(copy) else source
+        text = read_text(file)
+        version, digest = (
+            text.partition('__version__ = "')[2].partition('"')[0],
+            hashlib.sha256(text.encode()).hexdigest(),
+        )
+        said.append(f"{script} {version} ({digest[:12]}): {file}")
+        for place in {entry[0]: 1 for entry in entries}:
+            said.append(f"  registered for {', '.join(entry[1] for entry in entries if entry[0] == place)} in {place}")
+        if os.path.exists(source) and constants_of(text)[1] != constants_of(read_text(source))[1]:
+            wrong.append(f"{file} differs from {source} in more than its constants")
+        wrong += wiring_faults(script, entries, client) if entries else []
+        for command in {entry[4]["command"]: 1 for entry in entries}:
+            for label, expected, events in samples(script):
+                got = outcome_of(command, events, plugin)
+                said.append(f"  {'ok     ' if got == expected else 'WRONG  '}{label}")
+                wrong += [] if got == expected else [f"{label}: {got} instead of {expected}, from {command}"]
     said += ["the coach is switched off"] if os.path.lexists(os.path.join(config, "tool-coach.off")) else []
     log = os.path.join(config, ACTION_LOG) if ACTION_LOG else os.devnull
     record = record_of(read_text(log + ".old") + read_text(log))
     if as_json:
         print(json.dumps({"status": said, "record": record, "wrong": wrong}, indent=2))
     else:
-        lines = [f"  {count} {text}" for text, count in record.items()] or ["  nothing yet"]
-        print(
-            "\n".join(
-                [
-                    *said,
-                    "the record:",
-                    *lines,
-                    *(f"WRONG: {text}" for text in wrong),
-                    *([] if wrong else ["all is well"]),
-                ]
-            )
-        )
+        said += ["the record:", *([f"  {count} {text}" for text, count in record.items()] or ["  nothing yet"])]
+        print("\n".join([*said, *(f"WRONG: {text}" for text in wrong or []), *([] if wrong else ["all is well"])]))
     return 1 if wrong else 0
 
 

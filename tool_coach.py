@@ -34,7 +34,7 @@ older one drops every hook of a file that names an event it does not know):
     "PostToolBatch": [{"hooks": [HOOK]}],
     "UserPromptSubmit": [{"hooks": [HOOK]}],
     "SessionEnd": [{"hooks": [HOOK]}],
-    "UserPromptExpansion": [{"matcher": "tool-coach", "hooks": [HOOK]}]}}
+    "UserPromptExpansion": [{"matcher": "^(toolcall-hooks:)?tool-coach$", "hooks": [HOOK]}]}}
 
   HOOK  {"type": "command", "timeout": 10, "command": "python3 -I -S ~/.claude/hooks/tool_coach.py"}
 """
