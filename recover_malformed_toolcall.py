@@ -645,11 +645,14 @@ EVENTS: "dict[str, dict[str, dict[str, Any]]]" = {
 }
 # Before 2.1.104 one event that the client does not know silences every hook of a file; later ones warn at each start.
 OLDEST_CLIENT, SINCE = (2, 1, 104), {"UserPromptExpansion": (2, 1, 116), "PostToolBatch": (2, 1, 118)}
-OURS = r"(?:/hooks|toolcall-hooks[^\"']*|\{CLAUDE_PLUGIN_ROOT\})/(recover_malformed_toolcall\.py|tool_coach\.py)[\"']?\s*$"
+OURS = (
+    r"(?:/hooks|toolcall-hooks[^\"']*|\{CLAUDE_PLUGIN_ROOT\})/(recover_malformed_toolcall\.py|tool_coach\.py)[\"']?\s*$"
+)
 BACKUP = ".before-toolcall-hooks"  # what a settings file's backup is called beside it
 SLASH_COMMAND = """---
 description: Switch the tool-coach hook, or show its state
 argument-hint: "[on|off]"
+disable-model-invocation: true
 ---
 The tool-coach hook answers this command itself. That you read this means that the hook did not run: say so.
 """
@@ -718,14 +721,19 @@ def read_settings(path: str) -> "tuple[str, dict[str, Any]]":
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
         settings = json.loads(text.lstrip("\ufeff"))
+        json.dumps(settings, allow_nan=False)  # NaN and numbers too large would be written back as no JSON
     except FileNotFoundError:
         return "", {}
     except json.JSONDecodeError as error:
         raise SystemExit(f"{path}:{error.lineno}: not JSON: {error.msg}; nothing was changed") from None
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise SystemExit(f"{path}:{line}: not UTF-8; nothing was changed") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise SystemExit(f"{path}: cannot be read: {error}; nothing was changed") from None
+        raise SystemExit(f"{path}:1: cannot be read: {error}; nothing was changed") from None
     if not isinstance(settings, dict):
         raise SystemExit(f"{path}:1: not a JSON object; nothing was changed")
+    list(registered(settings, path))
     return text, settings
 
 
@@ -751,7 +759,8 @@ def replace_file(path: str, text: str, mode: int, say_only: bool) -> None:
         new = f"{path}.{os.getpid()}.new"
         os.makedirs(os.path.dirname(path), exist_ok=True)
         try:
-            with open(new, "x", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            private = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(private, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
                 file.write(text)
             os.chmod(new, mode)
             os.replace(new, path)
@@ -770,13 +779,30 @@ def read_text(path: str) -> str:
 
 
 def constants_of(source: str) -> "tuple[dict[str, str], str]":
-    """Return {name: source} of the constants that a user may edit, and the rest of the source."""
-    import re
+    """Return {name: source} of the constants that a user may edit, and the rest of the source; SyntaxError."""
+    import ast
 
     before, begin, part = source.partition("# --- Constants you may edit")
     part, end, after = part.partition("# --- Constants that follow")
-    found = re.findall(r"^([A-Z_]+) = (.+?)\n(?=[A-Z#\n])", part, re.M | re.S)
-    return dict(found), "".join([before, begin, end, after])
+    lines, found = ("#" + part).split("\n"), {}
+    for node in reversed(ast.parse("\n".join(lines)).body):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            place = slice(node.lineno - 1, node.end_lineno)
+            found[node.targets[0].id] = "\n".join(lines[place])
+            lines[place] = [node.targets[0].id]
+    return found, "".join([before, begin, *lines, end, after])
+
+
+def upgraded(new: str, old: str) -> "tuple[str, list[str], bool]":
+    """Return new with the constants that old has otherwise, their names, and whether nothing else of old is lost."""
+    try:
+        (ours, rest), (theirs, old_rest) = constants_of(new), constants_of(old)
+    except SyntaxError:
+        return new, [], False
+    names = [name for name in ours if theirs.get(name, ours[name]) != ours[name]]
+    for name in names:
+        new = new.replace(f"\n{ours[name]}\n", f"\n{theirs[name]}\n", 1)
+    return new, names, rest == old_rest
 
 
 def copy_script(source: str, target: str, say_only: bool) -> None:
@@ -787,11 +813,10 @@ def copy_script(source: str, target: str, say_only: bool) -> None:
         print(f"keep     {target}, which you edited; the new one goes beside it")
         target += ".new"
     elif old:
-        (ours, body), (theirs, old_body) = constants_of(new), constants_of(old)
-        for name in [name for name in ours if theirs.get(name, ours[name]) != ours[name]]:
-            print(f"keep     your {name} in {target}")
-            new = new.replace(f"\n{name} = {ours[name]}\n", f"\n{name} = {theirs[name]}\n", 1)
-        if body != old_body:
+        new, names, whole = upgraded(new, old)
+        if names:
+            print(f"keep     your {', '.join(names)} in {target}")
+        if not whole:
             print(f"keep     the former {os.path.basename(target)} beside the new one")
             replace_file(target + ".old", old, mode, say_only)
     if read_text(target) != new:
@@ -859,7 +884,7 @@ def install(scripts: "list[str]", path: str, say_only: bool) -> None:
 
 
 def uninstall(scripts: "list[str]", path: str, say_only: bool) -> None:
-    """Take our entries out of the settings and remove our files."""
+    """Take our entries out of the settings and remove our files, but for scripts that other settings name still."""
     import copy
     import glob
 
@@ -869,31 +894,54 @@ def uninstall(scripts: "list[str]", path: str, say_only: bool) -> None:
     backup = os.path.realpath(path) + BACKUP
     if settings != before:
         former, same = read_settings(backup)
-        after = former if former and same == settings else settings_text(settings, text)
+        unchanged = without_empty(same) == without_empty(settings)
+        after = former if former and unchanged else settings_text(settings, text)
         replace_file(path, after, stat.S_IMODE(os.stat(path).st_mode), say_only)
-    here, config = os.path.dirname(os.path.abspath(__file__)), config_folder()
+    config, here = config_folder(), os.path.dirname(os.path.abspath(__file__))
     folder, command = os.path.join(config, "hooks"), os.path.join(config, "commands", "tool-coach.md")
-    files = [os.path.join(folder, script + end) for script in scripts for end in ("", ".old")]
-    if "tool_coach.py" in scripts:
+    others = [place for place in settings_files(path) if os.path.realpath(place) != os.path.realpath(path)]
+    named = {entry[1] for place in others for entry in registered(read_settings(place)[1], place)}
+    named |= {script for _, script, _, _ in registered(settings, path)}
+    gone = [script for script in scripts if script not in named]
+    files = [os.path.join(folder, script + end) for script in gone for end in ("", ".old")]
+    if "tool_coach.py" in gone:
         files += [os.path.join(config, "tool-coach.off"), *glob.glob(os.path.join(STATE_DIR, "cc-tool-coach-*.json"))]
         files += [command] if read_text(command) == SLASH_COMMAND else []
-    if "recover_malformed_toolcall.py" in scripts:
+    if "recover_malformed_toolcall.py" in gone:
         files += [os.path.join(folder, "prompts.txt.new"), *glob.glob(os.path.join(STATE_DIR, "cc-recover-*"))]
-        prompts = os.path.join(folder, "prompts.txt")
-        if read_text(os.path.join(here, "prompts.txt")) in ("", read_text(prompts)):
-            files.append(prompts)
-        elif read_text(prompts):
-            print(f"keep     {prompts}, which you edited")
-    if not any(registered(settings, path)):
-        files += [backup, *(os.path.join(config, ACTION_LOG + end) for end in ("", ".old") if ACTION_LOG)]
-    for file in files:
-        if os.path.lexists(file) and (not hasattr(os, "geteuid") or os.lstat(file).st_uid == os.geteuid()):
+        if read_text(os.path.join(here, "prompts.txt")) in ("", read_text(os.path.join(folder, "prompts.txt"))):
+            files.append(os.path.join(folder, "prompts.txt"))
+        else:
+            print(f"keep     {os.path.join(folder, 'prompts.txt')}, which you edited")
+    if os.path.islink(folder):
+        print(f"keep     what is in {folder}: it is a link to a folder of yours")
+        files = [file for file in files if os.path.dirname(file) != folder]
+    if not named:
+        files += [os.path.join(config, ACTION_LOG + end) for end in ("", ".old") if ACTION_LOG]
+    for file in [*files, *([] if any(registered(settings, path)) else [backup])]:
+        info = os.lstat(file) if os.path.lexists(file) else None
+        if info and stat.S_ISREG(info.st_mode) and (not hasattr(os, "geteuid") or info.st_uid == os.geteuid()):
             print(f"remove   {file}")
             if not say_only:
                 os.remove(file)
     for empty in (folder, os.path.dirname(command)):
         if not say_only and os.path.isdir(empty) and not os.path.islink(empty) and not os.listdir(empty):
             os.rmdir(empty)
+
+
+def without_empty(settings: "dict[str, Any]") -> "dict[str, Any]":
+    """Return settings without hook lists that are empty."""
+    hooks = {event: groups for event, groups in settings.get("hooks", {}).items() if groups}
+    return {
+        **{name: value for name, value in settings.items() if name != "hooks"},
+        **({"hooks": hooks} if hooks else {}),
+    }
+
+
+def settings_files(path: str) -> "list[str]":
+    """Return the settings files that the client reads here: the one at path, the user's, the project's two."""
+    names = [os.path.join(".claude", "settings.json"), os.path.join(".claude", "settings.local.json")]
+    return [path, os.path.join(config_folder(), "settings.json"), *names]
 
 
 def samples(script: str) -> "Iterator[tuple[str, str, list[dict[str, Any]]]]":
@@ -928,33 +976,40 @@ def outcome_of(command: str, events: "list[dict[str, Any]]", plugin: str) -> str
     with tempfile.TemporaryDirectory() as folder:
         session = f"status-{os.path.basename(folder)}"
         env = {**os.environ, "CLAUDE_CONFIG_DIR": folder, "CLAUDE_PLUGIN_ROOT": plugin}
-        for event in events:
-            sent = json.dumps({"session_id": session, "cwd": folder, **event}).encode() + b"\n"
-            run = subprocess.run(command, shell=True, check=False, input=sent, capture_output=True, env=env, timeout=30)
-    for path in [
-        path for path in (state_path("recover", session), state_path("tool-coach", session)) if os.path.exists(path)
-    ]:
-        os.remove(path)
-    if run.returncode == 2 and events[-1]["hook_event_name"] == "StopFailure":
+        try:
+            for event in events:
+                sent = json.dumps({"session_id": session, "cwd": folder, **event}).encode() + b"\n"
+                run = subprocess.run(
+                    command, shell=True, check=False, input=sent, capture_output=True, env=env, timeout=20
+                )
+        except subprocess.TimeoutExpired:
+            return "no answer in 20 seconds"
+    for state in (state_path("recover", session), state_path("tool-coach", session)):
+        if os.path.exists(state):
+            os.remove(state)
+    if run.returncode == 2 and b"(recovery attempt" in run.stderr:
         return "wake"
-    if run.returncode or run.stderr:
-        return f"exit code {run.returncode}: {run.stderr.decode('utf-8', 'replace').strip()[-200:]}"
-    answer = json.loads(run.stdout or b"{}")
-    answer.update(answer.get("hookSpecificOutput", {}))
-    return str(
-        answer.get("permissionDecision")
-        or answer.get("decision")
-        or ("note" if "additionalContext" in answer else "quiet")
-    )
+    try:
+        answer = json.loads(run.stdout or b"{}")
+        answer.update(answer.get("hookSpecificOutput", {}))
+        outcome = answer.get("permissionDecision") or answer.get("decision")
+        quiet = "note" if "additionalContext" in answer else "quiet"
+    except (ValueError, AttributeError, TypeError):
+        return f"an answer that is none: {run.stdout[:200]!r}"
+    error = f"exit code {run.returncode}: {run.stderr.decode('utf-8', 'replace').strip()[-200:]}"
+    return error if run.returncode or run.stderr else str(outcome or quiet)
 
 
 def plugin_folder() -> str:
     """Return the folder of the enabled plugin, "" if it is not installed."""
-    settings = read_settings(os.path.join(config_folder(), "settings.json"))[1]
-    known = read_settings(os.path.join(config_folder(), "plugins", "installed_plugins.json"))[1]
-    for name, places in known.get("plugins", {}).items():
-        if name.startswith("toolcall-hooks@") and settings.get("enabledPlugins", {}).get(name):
-            return str((places[0] if isinstance(places, list) else places).get("installPath", ""))
+    try:
+        settings = read_settings(os.path.join(config_folder(), "settings.json"))[1]
+        known = read_settings(os.path.join(config_folder(), "plugins", "installed_plugins.json"))[1]
+        for name, places in known["plugins"].items():
+            if name.startswith("toolcall-hooks@") and settings["enabledPlugins"][name]:
+                return str((places[0] if isinstance(places, list) else places)["installPath"])
+    except (SystemExit, AttributeError, LookupError, TypeError):
+        pass
     return ""
 
 
@@ -1001,12 +1056,16 @@ def status(scripts: "list[str]", path: str, as_json: bool) -> int:
     import json
 
     plugin, client, config = plugin_folder(), client_version(), config_folder()
-    paths = [path, os.path.join(".claude", "settings.json"), os.path.join(".claude", "settings.local.json")]
-    paths += [os.path.join(plugin, ".claude-plugin", "plugin.json")] if plugin else []
-    places = {os.path.realpath(place): read_settings(place)[1] for place in paths}
+    places: "dict[str, dict[str, Any]]" = {}
+    broken = []
+    for file in settings_files(path) + [os.path.join(plugin, ".claude-plugin", "plugin.json")] * bool(plugin):
+        try:
+            places[os.path.realpath(file)] = read_settings(file)[1]
+        except SystemExit as error:
+            broken.append(str(error).replace("; nothing was changed", ""))
     found = [(place, *entry) for place, settings in places.items() for entry in registered(settings, place)]
     said = [f"Python {sys.version.split()[0]}"]
-    wrong = [client_problem(client)] if client_problem(client) else [] if found else ["no hook is registered"]
+    wrong = broken + [client_problem(client)] * bool(client_problem(client)) + ["no hook is registered"] * (not found)
     wrong += [f"disableAllHooks is set in {place}" for place in places if places[place].get("disableAllHooks")]
     for script in scripts:
         entries = [entry for entry in found if entry[2] == script]
@@ -1023,7 +1082,7 @@ def status(scripts: "list[str]", path: str, as_json: bool) -> int:
         said.append(f"{script} {version} ({digest[:12]}): {file}")
         for place in {entry[0]: 1 for entry in entries}:
             said.append(f"  registered for {', '.join(entry[1] for entry in entries if entry[0] == place)} in {place}")
-        if os.path.exists(source) and constants_of(text)[1] != constants_of(read_text(source))[1]:
+        if os.path.exists(source) and not upgraded(read_text(source), text)[2]:
             wrong.append(f"{file} differs from {source} in more than its constants")
         wrong += wiring_faults(script, entries, client) if entries else []
         for command in {entry[4]["command"]: 1 for entry in entries}:

@@ -82,6 +82,7 @@ LABELLED = ("Agent", "Task", "Monitor")  # their description only labels the cal
 NOT_JUDGED = ("Bash", "PowerShell")
 CHANGING = ("Edit", "MultiEdit", "Write", "NotebookEdit", *NOT_JUDGED)
 PATH_FIELDS = ("file_path", "notebook_path", "path")
+LATENCY_SEC = 2.0  # seconds that a hook may start late, so that times of calls in one batch can be mixed up
 KEEP_MOST = 200  # failed calls kept per session, and calls counted per turn
 TAIL_BYTES = 1_000_000  # bytes of the transcript searched for a batch
 IDLE = b'{"kept": {}'  # how the state of a session with nothing kept begins
@@ -404,16 +405,14 @@ def note_change(path: str) -> bool:
 
 def tell(event: "dict[str, Any]", answer: "dict[str, str]", line: str, tool: str, times: int) -> int:
     """Answer the model and show the person a line; end the turn if the call came too often. Return the exit code."""
-    output: "dict[str, Any]" = {"systemMessage": line} if line else {}
+    answer = {"hookEventName": event["hook_event_name"], **answer}
+    output: "dict[str, Any]" = {"hookSpecificOutput": answer, "systemMessage": line}
     outcome = "deny" if "permissionDecision" in answer else "note"
-    if answer:
-        output["hookSpecificOutput"] = {"hookEventName": event["hook_event_name"], **answer}
     if 0 < HAND_BACK_AFTER <= times:
         output.update({"continue": False, "stopReason": HAND_BACK.format(tool=tool, times=times)})
         outcome = "hand-back"
-    if output:
-        log_action("coach", event, outcome, tool, times)
-    return say(output) if output else 0
+    log_action("coach", event, outcome, tool, times)
+    return say(output)
 
 
 # --- Handlers: what happens on each event -----------------------------------------------------------------
@@ -424,9 +423,11 @@ def nothing_to_do(raw: bytes) -> bool:
     name = quick_field(raw, "hook_event_name")
     if name == "UserPromptExpansion":
         return b"tool-coach" not in raw
-    if os.path.lexists(switch_path()):
-        return True
     path = state_path("tool-coach", quick_field(raw, "session_id"))
+    if os.path.lexists(switch_path()):
+        if os.path.lexists(path):
+            os.remove(path)  # while off nobody notes changes, so what was kept is worth nothing when it is on again
+        return True
     if name == "PostToolUse":
         return note_change(path)
     if name in ("UserPromptSubmit", "SessionEnd"):
@@ -446,7 +447,7 @@ def on_call(event: "dict[str, Any]") -> int:
         return save_state(event, fd, kept, turn, changed)
     if not call["over"] and in_one_message(event, call["id"]):
         return 0
-    call["denied"] += 1
+    call.update(denied=call["denied"] + 1, denied_id=text_of(event, "tool_use_id"))
     save_state(event, fd, kept, turn, changed)
     reason = repeat_text(tool, DENIED, call["error"])
     answer = {"permissionDecision": "deny", "permissionDecisionReason": reason}
@@ -458,14 +459,14 @@ def on_failure(event: "dict[str, Any]") -> int:
     tool, error = text_of(event, "tool_name"), text_of(event, "error")
     if tool in NOT_JUDGED or event.get("is_interrupt") is True or is_passing(error):
         return 0
-    key, now = key_of(event, event), time.time()
-    call = {"tool": tool, "error": quote(error), "at": now, "cwd": text_of(event, "cwd"), "look": look_of(event)}
-    call.update(agent=text_of(event, "agent_id"), id=text_of(event, "tool_use_id"), denied=0, over=False)
+    key, started = key_of(event, event), time.time() - event.get("duration_ms", 0) / 1000  # not in 2.1.104
+    call = {"tool": tool, "error": quote(error), "at": started, "cwd": text_of(event, "cwd"), "look": look_of(event)}
+    call.update(agent=text_of(event, "agent_id"), id=text_of(event, "tool_use_id"), denied=0, denied_id="", over=False)
     fd, kept, turn, changed = open_state(event)
     failed, refused = turn.get(key, [0, 0])
     failed += key not in kept or kept[key]["over"]  # its twin in the same batch does not count
     turn[key] = [failed, refused]
-    if (now - event.get("duration_ms", 0) / 1000) * 1e9 > changed:  # no duration_ms in 2.1.104
+    if started * 1e9 > changed:
         kept[key] = call
     save_state(event, fd, kept, turn, changed)
     if failed < 3:
@@ -479,28 +480,30 @@ def on_failure(event: "dict[str, Any]") -> int:
 def on_batch(event: "dict[str, Any]") -> int:
     """After a batch of calls: its failures count from now on, repeated refusals bring a note; end what goes on for
     ever (beside a denial the client only does so from 2.1.221 on, here from 2.1.122 on)."""
-    agent, calls = text_of(event, "agent_id"), event["tool_calls"]
+    calls, agent = event["tool_calls"], text_of(event, "agent_id")
+    ids = [text_of(call, "tool_use_id") for call in calls]
     fd, kept, turn, changed = open_state(event)
-    fresh = {key: call for key, call in kept.items() if call["agent"] == agent and not call["over"]}
-    failed_ids = [call["id"] for call in fresh.values()]
-    for call in fresh.values():
+    changing = any(call["tool_name"] in CHANGING for call in calls)
+    for key, call in [(key, call) for key, call in kept.items() if call["agent"] == agent and not call["over"]]:
         call["over"] = True
-    if any(call["tool_name"] in CHANGING and call["tool_use_id"] not in failed_ids for call in calls):
-        kept = {key: call for key, call in kept.items() if key not in fresh}  # they may be older than that change
-    notes, lines = [], []
-    tool, times = max(
-        [(call["tool"], call["denied"]) for call in kept.values()], key=lambda pair: pair[1], default=("", 0)
-    )
+        if changing and changed > (call["at"] - LATENCY_SEC) * 1e9:
+            del kept[key]  # it may have started before the change in its own batch
+    notes, lines, tool, times = [], [], "", 0
     for key, call in {key_of(event, call): call for call in calls if was_refused(call)}.items():
         failed, refused = turn.get(key, [0, 0])
         turn[key] = [failed, refused + 1]
-        tool, times = max((tool, times), (call["tool_name"], refused + 1), key=lambda pair: pair[1])
         if refused:
             fate = f"was refused before it ran, {refused + 1} times in this turn"
             notes.append("tool-coach: " + repeat_text(call["tool_name"], fate, quote(call["tool_response"])))
             lines.append(f"tool-coach: {call['tool_name']} call repeated after it was refused")
+            tool, times = max((tool, times), (call["tool_name"], refused + 1), key=lambda pair: pair[1])
     save_state(event, fd, kept, turn, changed)
-    return tell(event, {"additionalContext": "\n\n".join(notes)[:9000]} if notes else {}, "\n".join(lines), tool, times)
+    for call in kept.values():
+        if (
+            call["denied_id"] and call["denied_id"] in ids and 0 < HAND_BACK_AFTER <= call["denied"]
+        ):  # it stands in the record already
+            return say({"continue": False, "stopReason": HAND_BACK.format(tool=call["tool"], times=call["denied"])})
+    return tell(event, {"additionalContext": "\n\n".join(notes)[:9000]}, "\n".join(lines), tool, times) if notes else 0
 
 
 def on_success(event: "dict[str, Any]") -> int:

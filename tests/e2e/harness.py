@@ -191,6 +191,11 @@ class Block:
     start: JsonObject
     deltas: tuple[JsonObject, ...] = ()
 
+    def opening(self) -> JsonObject:
+        """The block as it starts, a tool call with its id: the client drops a call whose id it has seen before."""
+        made_up = {"id": f"toolu_{uuid.uuid4().hex[:24]}"} if self.start.get("id") == "" else {}
+        return {**self.start, **made_up}
+
 
 def text(words: str) -> Block:
     """A text block."""
@@ -198,13 +203,13 @@ def text(words: str) -> Block:
 
 
 def tool_use(name: str, tool_input: JsonObject, tool_id: str = "") -> Block:
-    """A well-formed tool call; its id is made up unless given."""
+    """A well-formed tool call; each time that it is sent it gets an id of its own, unless one is given."""
     return raw_tool_use(name, json.dumps(tool_input), tool_id)
 
 
 def raw_tool_use(name: str, input_json: str, tool_id: str = "") -> Block:
     """A tool call whose input is sent as the text `input_json`, parsable or not."""
-    start = {"type": "tool_use", "id": tool_id or f"toolu_{uuid.uuid4().hex[:24]}", "name": name, "input": {}}
+    start = {"type": "tool_use", "id": tool_id, "name": name, "input": {}}
     return Block(start, ({"type": "input_json_delta", "partial_json": input_json},))
 
 
@@ -463,7 +468,7 @@ def _events(reply: Reply, model: str) -> Iterator[bytes]:
     start.update(content=[], stop_reason=None, stop_sequence=None, usage=usage)
     yield event("message_start", message=start)
     for index, block in enumerate(reply.blocks):
-        yield event("content_block_start", index=index, content_block=block.start)
+        yield event("content_block_start", index=index, content_block=block.opening())
         for delta in block.deltas:
             yield event("content_block_delta", index=index, delta=delta)
         yield event("content_block_stop", index=index)
@@ -475,7 +480,7 @@ def _events(reply: Reply, model: str) -> Iterator[bytes]:
 def _message(reply: Reply, model: str) -> JsonObject:
     content = []
     for block in reply.blocks:
-        filled = dict(block.start)
+        filled = block.opening()
         for delta in block.deltas:
             if delta["type"] == "text_delta":
                 filled["text"] = filled.get("text", "") + delta["text"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import unittest
 from pathlib import Path
 from typing import Callable
@@ -45,6 +47,11 @@ def denial(tool: str, error: str) -> str:
     return f"this exact {tool} call {DENIED}. Its error was:\n{error}\nRead the error, change the input, and call again."
 
 
+def words_of(result: ToolResult) -> str:
+    """A tool result's text, without what newer clients put before a hook's words and older ones after a file's."""
+    return re.sub(r"\APreToolUse:\w+ hook error: |\n\n<system-reminder>.*", "", result.text, flags=re.S)
+
+
 def not_there(home: Home) -> str:
     """What the client says of a missing file."""
     return f"File does not exist. Note: your current working directory is {home.project}."
@@ -84,7 +91,7 @@ class CoachTest(unittest.TestCase):
     def assert_denied(self, result: ToolResult, tool: str = "Read") -> None:
         """The call was not run: its result is our denial."""
         self.assertTrue(result.is_error)
-        self.assertTrue(result.text.startswith(f"this exact {tool} call {DENIED}"), result.text)
+        self.assertTrue(words_of(result).startswith(f"this exact {tool} call {DENIED}"), result.text)
 
     def assert_ran(self, *results: ToolResult) -> None:
         """The calls ran: whatever their results are, they are not ours."""
@@ -98,15 +105,13 @@ class Repeat(CoachTest):
     @on_each_version()
     def test_the_model_reads_the_error_again_and_the_person_a_line(self, version: str) -> None:
         with Home() as home, ScriptedApi([*[read(home.project / "a.txt")] * 2, Reply([text("done")])]) as api:
-            home.dump_hook("PreToolUse", "Read")
             home.install()
             result = one_shot(version, home, api, "read it")
             self.assertEqual((result.exit_code, result.final().get("result")), (0, "done"), result.stderr)
             first, second = last_results(api.main_requests())
-            self.assertEqual((first.is_error, first.text), (True, not_there(home)))
-            self.assertEqual((second.is_error, second.text), (True, denial("Read", not_there(home))))
+            self.assertEqual((first.is_error, words_of(first)), (True, not_there(home)))
+            self.assertEqual((second.is_error, words_of(second)), (True, denial("Read", not_there(home))))
             self.assertEqual(home.record(), ["deny Read 1"])
-            self.assertEqual(len(home.dumped("PreToolUse")), 2)
             if has(version, ROWS):
                 self.assertIn(f"PreToolUse:Read says: {LINE}", notices(result.rows))
 
@@ -194,7 +199,7 @@ class LetsRunAgain(CoachTest):
             missing, other = home.project / "a.txt", home.project / "b.txt"
             write = Reply([tool_use("Write", {"file_path": str(other), "content": "b"})])
             first, _, second = self.results_of(version, home, read(missing), write, read(missing))
-            self.assertEqual([first.text, second.text], [not_there(home)] * 2)
+            self.assertEqual([words_of(first), words_of(second)], [not_there(home)] * 2)
             self.assertEqual(home.record(), [])
 
     @on_each_version()
@@ -203,7 +208,7 @@ class LetsRunAgain(CoachTest):
             home.install()
             missing = home.project / "a.txt"
             first, _, second = self.results_of(version, home, read(missing), bash("true"), read(missing))
-            self.assertEqual([first.text, second.text], [not_there(home)] * 2)
+            self.assertEqual([words_of(first), words_of(second)], [not_there(home)] * 2)
 
     @on_each_version()
     def test_a_read_that_succeeds_in_between_does_not(self, version: str) -> None:
@@ -290,8 +295,8 @@ class Subagents(CoachTest):
             with ScriptedApi([missing, Reply([delegate("sub task")])], subagents) as api:
                 one_shot(version, home, api, "go")
                 first, second = last_results(api.subagent_requests("sub task"))
-            self.assertEqual(first.text, not_there(home))
-            self.assertEqual(second.text, denial("Read", not_there(home)))
+            self.assertEqual(words_of(first), not_there(home))
+            self.assertEqual(words_of(second), denial("Read", not_there(home)))
             self.assertEqual(home.record(), ["deny Read 1"])
 
 
@@ -302,15 +307,15 @@ class Refused(CoachTest):
     def test_the_first_refusal_brings_no_note_and_the_second_does(self, version: str) -> None:
         with Home() as home:
             home.install()
-            unread = home.project / "a.txt"
-            unread.write_text("a\n", encoding="utf-8")
-            edit = Reply([tool_use("Edit", {"file_path": str(unread), "old_string": "a", "new_string": "b"})])
-            with ScriptedApi([edit, edit, Reply([text("done")])]) as api:
+            path = home.project / "a.txt"
+            path.write_text("what is there\n", encoding="utf-8")
+            edit = Reply([tool_use("Edit", {"file_path": str(path), "old_string": "what is not", "new_string": "b"})])
+            with ScriptedApi([read(path), edit, edit, Reply([text("done")])]) as api:
                 result = one_shot(version, home, api, "edit it")
-                _, once, twice = api.main_requests()
+                _, _, once, twice = api.main_requests()
             note = "tool-coach: this exact Edit call was refused before it ran, 2 times in this turn. Its error was:\n"
-            self.assertNotIn("tool-coach", "\n".join(texts_of(once)))
-            self.assertIn(note + "File has not been read yet.", twice.told())
+            self.assertNotIn("tool-coach: ", once.told())
+            self.assertIn(note + "String to replace not found in file.", twice.told())
             self.assertIn("Read the error, change the input, and call again.", twice.told())
             self.assertEqual(home.record(), ["note Edit 2"])
             if has(version, ROWS):
@@ -353,7 +358,7 @@ class ThirdFailure(CoachTest):
                 requests = api.main_requests()
             self.assert_ran(*last_results(requests))
             note = "tool-coach: this exact Read call has failed 3 times in this turn. Its error was:\n" + not_there(home)
-            self.assertNotIn("tool-coach", "\n".join(texts_of(requests[-2])))
+            self.assertNotIn("tool-coach: ", requests[-2].told())
             self.assertIn(note, requests[-1].told())
 
 
@@ -465,6 +470,13 @@ class Switch(CoachTest):
                 self.assertEqual(len(api.requests), made)
                 self.assert_denied(self.repeated(terminal, api, missing, "third"))
                 self.assertFalse(any("/tool-coach" in words for words in texts_of(api.main_requests()[-1])))
+
+    @on_each_version()
+    def test_the_command_is_not_offered_to_the_model(self, version: str) -> None:
+        with Home() as home, ScriptedApi() as api:
+            home.install()
+            one_shot(version, home, api, "hello")
+            self.assertNotIn("tool-coach", json.dumps(api.main_requests()[0].body))
 
     @on_each_version()
     def test_the_script_itself_switches_too(self, version: str) -> None:
