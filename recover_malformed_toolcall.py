@@ -884,49 +884,57 @@ def install(scripts: "list[str]", path: str, say_only: bool) -> None:
 
 
 def uninstall(scripts: "list[str]", path: str, say_only: bool) -> None:
-    """Take our entries out of the settings and remove our files, but for scripts that other settings name still."""
+    """Take our entries out of the settings and remove our files, but for scripts that other settings name still:
+    a missing script exits with 2, which the client takes for a block of every tool call."""
     import copy
-    import glob
 
     text, settings = read_settings(path)
     before = copy.deepcopy(settings)
     without_ours(settings, path, scripts, [])
+    others = [place for place in settings_files(path) if os.path.realpath(place) != os.path.realpath(path)]
+    read = [(path, settings), *((place, read_settings(place)[1]) for place in others)]
+    named = {script for place, its in read for _, script, _, _ in registered(its, place)}
     backup = os.path.realpath(path) + BACKUP
     if settings != before:
         former, same = read_settings(backup)
         unchanged = without_empty(same) == without_empty(settings)
         after = former if former and unchanged else settings_text(settings, text)
         replace_file(path, after, stat.S_IMODE(os.stat(path).st_mode), say_only)
-    config, here = config_folder(), os.path.dirname(os.path.abspath(__file__))
-    folder, command = os.path.join(config, "hooks"), os.path.join(config, "commands", "tool-coach.md")
-    others = [place for place in settings_files(path) if os.path.realpath(place) != os.path.realpath(path)]
-    named = {entry[1] for place in others for entry in registered(read_settings(place)[1], place)}
-    named |= {script for _, script, _, _ in registered(settings, path)}
-    gone = [script for script in scripts if script not in named]
-    files = [os.path.join(folder, script + end) for script in gone for end in ("", ".old")]
-    if "tool_coach.py" in gone:
-        files += [os.path.join(config, "tool-coach.off"), *glob.glob(os.path.join(STATE_DIR, "cc-tool-coach-*.json"))]
-        files += [command] if read_text(command) == SLASH_COMMAND else []
-    if "recover_malformed_toolcall.py" in gone:
-        files += [os.path.join(folder, "prompts.txt.new"), *glob.glob(os.path.join(STATE_DIR, "cc-recover-*"))]
-        if read_text(os.path.join(here, "prompts.txt")) in ("", read_text(os.path.join(folder, "prompts.txt"))):
-            files.append(os.path.join(folder, "prompts.txt"))
-        else:
-            print(f"keep     {os.path.join(folder, 'prompts.txt')}, which you edited")
+    folder = os.path.join(config_folder(), "hooks")
+    files = files_of([script for script in scripts if script not in named])
     if os.path.islink(folder):
         print(f"keep     what is in {folder}: it is a link to a folder of yours")
         files = [file for file in files if os.path.dirname(file) != folder]
-    if not named:
-        files += [os.path.join(config, ACTION_LOG + end) for end in ("", ".old") if ACTION_LOG]
+    files += [os.path.join(config_folder(), ACTION_LOG + end) for end in ("", ".old") if ACTION_LOG and not named]
     for file in [*files, *([] if any(registered(settings, path)) else [backup])]:
         info = os.lstat(file) if os.path.lexists(file) else None
         if info and stat.S_ISREG(info.st_mode) and (not hasattr(os, "geteuid") or info.st_uid == os.geteuid()):
             print(f"remove   {file}")
             if not say_only:
                 os.remove(file)
-    for empty in (folder, os.path.dirname(command)):
+    for empty in (folder, os.path.join(config_folder(), "commands")):
         if not say_only and os.path.isdir(empty) and not os.path.islink(empty) and not os.listdir(empty):
             os.rmdir(empty)
+
+
+def files_of(scripts: "list[str]") -> "list[str]":
+    """Return the files that scripts consist of and write, the record aside; prompts that a user edited are not ours."""
+    import glob
+
+    config, here = config_folder(), os.path.dirname(os.path.abspath(__file__))
+    files = [os.path.join(config, "hooks", script + end) for script in scripts for end in ("", ".old")]
+    if "tool_coach.py" in scripts:
+        command = os.path.join(config, "commands", "tool-coach.md")
+        files += [os.path.join(config, "tool-coach.off"), *([command] if read_text(command) == SLASH_COMMAND else [])]
+        files += glob.glob(os.path.join(STATE_DIR, "cc-tool-coach-*.json"))
+    if "recover_malformed_toolcall.py" in scripts:
+        prompts = os.path.join(config, "hooks", "prompts.txt")
+        files += [prompts + ".new", *glob.glob(os.path.join(STATE_DIR, "cc-recover-*"))]
+        if read_text(os.path.join(here, "prompts.txt")) in ("", read_text(prompts)):
+            files.append(prompts)
+        else:
+            print(f"keep     {prompts}, which you edited")
+    return files
 
 
 def without_empty(settings: "dict[str, Any]") -> "dict[str, Any]":
@@ -1069,17 +1077,13 @@ def status(scripts: "list[str]", path: str, as_json: bool) -> int:
     wrong += [f"disableAllHooks is set in {place}" for place in places if places[place].get("disableAllHooks")]
     for script in scripts:
         entries = [entry for entry in found if entry[2] == script]
-        source, copy = (
-            os.path.join(os.path.dirname(os.path.abspath(__file__)), script),
-            os.path.join(config, "hooks", script),
-        )
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
+        copy = os.path.join(config, "hooks", script)
         file = copy if os.path.exists(copy) else source
         text = read_text(file)
-        version, digest = (
-            text.partition('__version__ = "')[2].partition('"')[0],
-            hashlib.sha256(text.encode()).hexdigest(),
-        )
-        said.append(f"{script} {version} ({digest[:12]}): {file}")
+        digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+        version = text.partition('__version__ = "')[2].partition('"')[0]
+        said.append(f"{script} {version} ({digest}): {file}")
         for place in {entry[0]: 1 for entry in entries}:
             said.append(f"  registered for {', '.join(entry[1] for entry in entries if entry[0] == place)} in {place}")
         if os.path.exists(source) and not upgraded(read_text(source), text)[2]:

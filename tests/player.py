@@ -86,7 +86,9 @@ class Player:
 
     def call(self, tool: str, tool_input: object, error: str = "", **more: Any) -> list[Event]:
         """Play one call as a message of its own: it succeeds, or fails with an error; return all answers."""
-        return self.message([{"call": tool, "input": tool_input, "result": "error" if error else "ok", "error": error, **more}])
+        return self.message(
+            [{"call": tool, "input": tool_input, "result": "error" if error else "ok", "error": error, **more}]
+        )
 
     def denied(self, tool: str, tool_input: object, **more: Any) -> bool:
         """Tell whether a call would be denied now."""
@@ -98,7 +100,9 @@ class Player:
             if not call.get("finishes_pending"):
                 self.ids += 1
                 call["id"] = f"toolu_{self.ids}"
-        self.write_rows("assistant", [{"type": "tool_use", "id": c["id"], "name": c["call"]} for c in calls if "id" in c])
+        self.write_rows(
+            "assistant", [{"type": "tool_use", "id": c["id"], "name": c["call"]} for c in calls if "id" in c]
+        )
         for call in calls:
             call.setdefault("id", calls[0].get("id"))
         before = [(call, "before") for call in calls]
@@ -210,7 +214,9 @@ def play(case: Event, player: Player) -> str:
             calls.append(events.pop(0))
         if not events and "result" not in calls[-1]:
             refused = [e["error"] for e in case["events"][:-1] if e.get("call") == calls[-1]["call"] and is_refusal(e)]
-            calls[-1].update({"result": "error", "error": refused[-1]} if case["expect"] == "note" else {"result": "unknown"})
+            calls[-1].update(
+                {"result": "error", "error": refused[-1]} if case["expect"] == "note" else {"result": "unknown"}
+            )
         answers = player.message(calls)
         if not events:
             last = calls[-1]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from player import Player, play
-from support import COACH, Answer, Event, HookTest, copy_script, encode, read_cases, run_hook, state_files
+from support import COACH, Answer, Event, HookTest, bytes_read, copy_script, encode, read_cases, run_hook, state_files
 
 from tool_coach import HANDLERS, QUOTE_CHARS, is_passing, quote
 
@@ -32,7 +32,7 @@ Read the error, change the input, and call again."""
 class CoachTest(HookTest):
     def setUp(self) -> None:
         super().setUp()
-        self.player = Player(self.home, self.session)
+        self.player = Player(self.home, self.session, None)
 
     def state_path(self) -> Path:
         return Path(f"/tmp/cc-tool-coach-{self.session}.json")
@@ -111,6 +111,10 @@ class PassingErrors(unittest.TestCase):
 
 
 class Words(CoachTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.player.script = COACH
+
     def test_a_denial_is_word_for_word_what_the_model_and_the_person_shall_read(self) -> None:
         self.fail_once()
         [answer] = self.player.call("Read", READ)
@@ -185,16 +189,26 @@ class Words(CoachTest):
         self.assertLess(len(answers[0]["hookSpecificOutput"]["additionalContext"]), 10_000)
 
     def test_an_error_is_quoted_as_it_is_whatever_it_holds(self) -> None:
-        for error in ("目次 é 🔧", 'say "x" \\ \t and\nmore', "<b>&amp;</b>", "lone \ud800 end", "nul \x00 end", "{braces} %s"):
+        for error in (
+            "目次 é 🔧",
+            'say "x" \\ \t and\nmore',
+            "<b>&amp;</b>",
+            "lone \ud800 end",
+            "nul \x00 end",
+            "{braces} %s",
+        ):
             with self.subTest(error):
-                session = Player(self.home, self.new_session())
+                session = Player(self.home, self.new_session(), None)
                 session.call("mcp__t__get", {"id": 1}, error)
                 [answer] = session.call("mcp__t__get", {"id": 1})
                 self.assertIn(f"was:\n{error}\nRead", answer["hookSpecificOutput"]["permissionDecisionReason"])
 
     def test_a_result_that_only_quotes_a_refusal_is_none(self) -> None:
         call = {"tool_name": "Grep", "tool_input": {"pattern": "x"}, "tool_use_id": "toolu_1"}
-        for response in ("a.log:3: <tool_use_error>x</tool_use_error>", {"content": "<tool_use_error>x</tool_use_error>"}):
+        for response in (
+            "a.log:3: <tool_use_error>x</tool_use_error>",
+            {"content": "<tool_use_error>x</tool_use_error>"},
+        ):
             for _ in range(3):
                 answer = self.player.fire("PostToolBatch", tool_calls=[{**call, "tool_response": response}])
                 self.assertEqual(answer, {})
@@ -259,7 +273,11 @@ class Keeping(CoachTest):
     def failures_at_once(self, number: int) -> tuple[list[Answer], float]:
         """Run that many failure hooks at the same time; return their answers and the seconds it took."""
         events = [
-            encode(self.event("PostToolUseFailure", tool_input={"file_path": f"/w/{n}"}, tool_use_id=f"t{n}", error=MISSING))
+            encode(
+                self.event(
+                    "PostToolUseFailure", tool_input={"file_path": f"/w/{n}"}, tool_use_id=f"t{n}", error=MISSING
+                )
+            )
             for n in range(number)
         ]
         start = time.perf_counter()
@@ -304,7 +322,7 @@ class Keeping(CoachTest):
     def test_a_failure_whose_call_began_before_the_last_change_is_not_kept(self) -> None:
         for duration, kept in ((60_000, False), (0, True)):
             with self.subTest(duration=duration):
-                player = Player(self.home, self.new_session())
+                player = Player(self.home, self.new_session(), None)
                 player.call("Bash", {"command": "ls"})
                 fields = {"tool_name": "Read", "tool_input": READ, "tool_use_id": "t9", "error": MISSING}
                 player.fire("PostToolUseFailure", subject="Read", duration_ms=duration, is_interrupt=False, **fields)
@@ -433,7 +451,7 @@ class Switch(CoachTest):
     def test_the_choice_outlives_the_session(self) -> None:
         self.command("off")
         self.player.happen({"end": True})
-        other = Player(self.home, self.new_session())
+        other = Player(self.home, self.new_session(), None)
         other.call("Read", READ, MISSING)
         self.assertFalse(other.denied("Read", READ))
 
@@ -500,6 +518,19 @@ class Cost(CoachTest):
         self.fail_once()
         (self.home / ".claude" / "tool-coach.off").touch()
         self.assertEqual(self.modules(self.event("PreToolUse")) & {"json", "re", "hashlib"}, set())
+
+    def test_of_a_large_transcript_only_the_end_is_read_and_only_where_no_batch_event_tells(self) -> None:
+        self.player.batches = False
+        self.fail_once()
+        small = bytes_read(COACH, self.event("PreToolUse"), self.home)
+        with self.player.transcript.open("r+b") as file:
+            file.truncate(1 << 30)
+        large = bytes_read(COACH, self.event("PreToolUse"), self.home)
+        self.assertLess(large - small, 1_100_000)
+        self.fail_once()
+        self.player.batches = True
+        self.player.call("Glob", {"pattern": "*"})
+        self.assertLess(bytes_read(COACH, self.event("PreToolUse"), self.home) - small, 100_000)
 
     def test_an_ordinary_call_does_not_touch_the_transcript(self) -> None:
         os.mkfifo(self.player.transcript)

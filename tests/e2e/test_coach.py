@@ -44,7 +44,9 @@ HAND_BACK = (
 
 def denial(tool: str, error: str) -> str:
     """What the model reads, word for word, when a call is not run again."""
-    return f"this exact {tool} call {DENIED}. Its error was:\n{error}\nRead the error, change the input, and call again."
+    return (
+        f"this exact {tool} call {DENIED}. Its error was:\n{error}\nRead the error, change the input, and call again."
+    )
 
 
 def words_of(result: ToolResult) -> str:
@@ -237,7 +239,9 @@ class LetsRunAgain(CoachTest):
         with Home() as home, ScriptedApi() as api:
             home.install()
             missing = read(home.project / "a.txt")
-            api.add(missing, Reply([text("one")]), missing, Reply([text("two")]), missing, missing, Reply([text("three")]))
+            api.add(
+                missing, Reply([text("one")]), missing, Reply([text("two")]), missing, missing, Reply([text("three")])
+            )
             with Session(version, home, api) as session:
                 for count, words in enumerate(("one", "two", "three"), 1):
                     session.send("read it")
@@ -357,7 +361,9 @@ class ThirdFailure(CoachTest):
                 one_shot(version, home, api, "read it")
                 requests = api.main_requests()
             self.assert_ran(*last_results(requests))
-            note = "tool-coach: this exact Read call has failed 3 times in this turn. Its error was:\n" + not_there(home)
+            note = "tool-coach: this exact Read call has failed 3 times in this turn. Its error was:\n" + not_there(
+                home
+            )
             self.assertNotIn("tool-coach: ", requests[-2].told())
             self.assertIn(note, requests[-1].told())
 
@@ -372,9 +378,7 @@ class HandBack(CoachTest):
             result = one_shot(version, home, api, "read it")
             self.assertEqual(result.exit_code, 0, result.stderr)
             self.assertEqual(len(api.main_requests()), 1 + HAND_BACK_AFTER)
-            denials = [words for words in home.record() if words.startswith("deny")]
-            self.assertEqual(denials, [f"deny Read {n}" for n in range(1, HAND_BACK_AFTER)])
-            self.assertIn("hand-back Read 5", home.record())
+            self.assertEqual(home.record(), [*(f"deny Read {n}" for n in (1, 2, 3, 4)), "hand-back Read 5"])
 
     @on_each_version(needs=BATCH)
     def test_a_refused_call_for_ever_ends_the_turn(self, version: str) -> None:
@@ -415,12 +419,19 @@ class HandBack(CoachTest):
         with Home() as home:
             home.install()
             (home.project / "b.txt").write_text("b", encoding="utf-8")
-            there = read(home.project / "b.txt")
-            subagents = {"sub task": lambda _: read(home.project / "a.txt")}
-            with ScriptedApi([Reply([delegate("sub task")]), bash("sleep 3"), there], subagents) as api:
+            endless = {"sub task": lambda _: read(home.project / "a.txt")}
+            with ScriptedApi([Reply([delegate("sub task")])], endless) as api:
+
+                def read_after_it(_: Request) -> Reply:
+                    wait_until(lambda: len(api.subagent_requests("sub task")) > HAND_BACK_AFTER, 60, "end of subagent")
+                    wait_until(lambda: "hand-back Read 5" in home.record(), 60, "hand-back", home.record)
+                    return read(home.project / "b.txt")
+
+                api.add(read_after_it)
                 result = one_shot(version, home, api, "go")
                 self.assertEqual(len(api.subagent_requests("sub task")), 1 + HAND_BACK_AFTER)
                 self.assertEqual((result.exit_code, result.final().get("result")), (0, "done"), result.stderr)
+            self.assertEqual(home.record(), [*(f"deny Read {n}" for n in (1, 2, 3, 4)), "hand-back Read 5"])
 
 
 class NoHandBack(CoachTest):
@@ -476,7 +487,7 @@ class Switch(CoachTest):
         with Home() as home, ScriptedApi() as api:
             home.install()
             one_shot(version, home, api, "hello")
-            self.assertNotIn("tool-coach", json.dumps(api.main_requests()[0].body))
+            self.assertFalse("tool-coach" in json.dumps(api.main_requests()[0].body), "the model is told of it")
 
     @on_each_version()
     def test_the_script_itself_switches_too(self, version: str) -> None:

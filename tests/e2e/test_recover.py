@@ -89,7 +89,9 @@ class LeakedCall(unittest.TestCase):
             one_shot(version, home, api, "read a.txt")
             requests = api.main_requests()
             self.assertEqual(attempts(requests), ["1/10", "2/10"])
-            prompts = [words.split("in one line and stop.")[1].split(ATTEMPT)[0] for words in map(Request.told, requests[1:])]
+            prompts = [
+                words.split("in one line and stop.")[1].split(ATTEMPT)[0] for words in map(Request.told, requests[1:])
+            ]
             self.assertNotEqual(*prompts)
             self.assertEqual(home.record(), ["block Read 1", "block Read 2", "recovered - 2"])
 
@@ -137,7 +139,9 @@ class CallThatCannotBeParsed(unittest.TestCase):
     """A leak sent as a tool call is recovered"""
 
     @on_each_version()
-    def test_stop_reason_tool_use_with_a_leak_is_recovered_whether_the_client_gives_up_or_not(self, version: str) -> None:
+    def test_stop_reason_tool_use_with_a_leak_is_recovered_whether_the_client_gives_up_or_not(
+        self, version: str
+    ) -> None:
         sent_as_call = Reply(LEAK.blocks, "tool_use")
         with Home() as home, ScriptedApi(until_sent_back(home, sent_as_call)) as api:
             home.install()
