@@ -120,14 +120,11 @@ def mask_code(text: str) -> str:
             continue
         base = max([column for column in columns if column <= indent], default=0)
         inside = bool(paragraph) and base == max(columns, default=0)  # the open paragraph is this line's container
-        while indent < base + 4 and len(columns) < 100 and not re.match(RULE, rest):
-            item = re.match(LIST_ITEM, rest)
-            if not item or (inside and (int(item[1] or 1) != 1 or not rest[item.end() :].strip())):
-                break  # only a list's first item, and no empty one, can interrupt a paragraph
+        items = items_opened(line, base, inside)
+        if items:
             end_paragraph(indent)
-            inside = False
-            base = indent + max(item.end(), len(item[0].rstrip()) + 1)
-            columns.append(base)
+            columns += items
+            base, inside = items[-1], False
             rest = line[base:].lstrip(" ")
             indent = len(line) - len(rest)
         if not rest:
@@ -154,6 +151,28 @@ def mask_code(text: str) -> str:
             paragraph.append(line)
     end_paragraph(0)
     return "\n".join(masked)
+
+
+def items_opened(line: str, base: int, interrupts: bool) -> "list[int]":
+    """Return the columns where the contents of the list items that a line opens begin, outermost first.
+
+    base: the column of the container it stands in; interrupts: a paragraph is open there, which only a list's first
+    item, and no empty one, can interrupt.
+    """
+    import re
+
+    columns: "list[int]" = []
+    rest = line.lstrip(" ")
+    indent = len(line) - len(rest)
+    while indent < base + 4 and len(columns) < 100 and not re.match(RULE, rest):
+        item = re.match(LIST_ITEM, rest)
+        if not item or (interrupts and (int(item[1] or 1) != 1 or not rest[item.end() :].strip())):
+            break
+        base, interrupts = indent + max(item.end(), len(item[0].rstrip()) + 1), False
+        columns.append(base)
+        rest = line[base:].lstrip(" ")
+        indent = len(line) - len(rest)
+    return columns
 
 
 def mask_spans(paragraph: str) -> str:
@@ -692,12 +711,13 @@ def without_ours(settings: "dict[str, Any]", path: str, scripts: "Iterable[str]"
     """Take our scripts' handlers out of settings, and what gets empty by that; groups to keep stay."""
     for event, script, group, handler in list(registered(settings, path)):
         if script in scripts and not any(group is kept for kept in keep):
-            group["hooks"].remove(handler)
+            events = settings["hooks"]
+            group["hooks"] = [other for other in group["hooks"] if other is not handler]
             if not group["hooks"]:
-                settings["hooks"][event].remove(group)
-            if not settings["hooks"][event]:
-                del settings["hooks"][event]
-            if not settings["hooks"]:
+                events[event] = [other for other in events[event] if other is not group]
+            if not events[event]:
+                del events[event]
+            if not events:
                 del settings["hooks"]
 
 

@@ -514,7 +514,7 @@ class Home:
 
     extra_env: dict[str, str] = field(default_factory=dict)
     settings: JsonObject = field(default_factory=dict)
-    name: str = "toolcall-hooks-home."
+    name: str = "claude-home."
     config_name: str = ".claude"
     session_ids: list[str] = field(default_factory=list)
     mcp_config: Path | None = None
