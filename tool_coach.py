@@ -80,6 +80,17 @@ PASSING = (
 
 LABELLED = ("Agent", "Task", "Monitor")  # their description only labels the call and is not compared
 NOT_JUDGED = ("Bash", "PowerShell")
+# Never kept: what these answer hangs on a person or on other tasks, of which the hooks see nothing.
+NOT_KEPT = (
+    *NOT_JUDGED,
+    "AskUserQuestion",
+    "SendMessage",
+    "TaskGet",
+    "TaskOutput",
+    "TaskStop",
+    "TaskUpdate",
+    "BashOutput",
+)
 CHANGING = ("Edit", "MultiEdit", "Write", "NotebookEdit", *NOT_JUDGED)
 PATH_FIELDS = ("file_path", "notebook_path", "path")
 LATENCY_SEC = 2.0  # seconds that a hook may start late, so that times of calls in one batch can be mixed up
@@ -457,7 +468,7 @@ def on_call(event: "dict[str, Any]") -> int:
 def on_failure(event: "dict[str, Any]") -> int:
     """Keep a call that ran and failed, unless its error may pass or is older than the last change; note the third."""
     tool, error = text_of(event, "tool_name"), text_of(event, "error")
-    if tool in NOT_JUDGED or event.get("is_interrupt") is True or is_passing(error):
+    if tool in NOT_KEPT or event.get("is_interrupt") is True or is_passing(error):
         return 0
     key, started = key_of(event, event), time.time() - event.get("duration_ms", 0) / 1000  # not in 2.1.104
     call = {"tool": tool, "error": quote(error), "at": started, "cwd": text_of(event, "cwd"), "look": look_of(event)}

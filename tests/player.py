@@ -9,10 +9,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from support import COACH, Answer, Event, fork_hook, run_hook
-
 import tool_coach
 from recover_malformed_toolcall import EVENTS
+
+from support import COACH, Answer, Event, fork_hook, run_hook
 
 REFUSALS = "|".join(
     (
@@ -66,7 +66,7 @@ class Player:
         self.ids = self.clock = 0
         self.answers: list[Answer] = []
 
-    def fire(self, name: str, agent: str = "", cwd: str = "", subject: str = "", **fields: Any) -> Event:
+    def fire(self, name: str, subject: str = "", agent: str = "", cwd: str = "", **fields: Any) -> Event:
         """Fire an event; return the hook's answer, {} for none or if the hook is not registered for it."""
         if not is_registered(name, subject):
             return {}

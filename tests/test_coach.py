@@ -13,18 +13,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from tool_coach import HANDLERS, QUOTE_CHARS, is_passing, quote
+
 from player import Player, play
 from support import COACH, Answer, Event, HookTest, bytes_read, copy_script, encode, read_cases, run_hook, state_files
-
-from tool_coach import HANDLERS, QUOTE_CHARS, is_passing, quote
 
 MISSING = "File does not exist. Note: your current working directory is /w."
 READ = {"file_path": "/w/a.txt"}
 EDIT = {"file_path": "/w/m.py", "old_string": "a = 1", "new_string": "a = 2"}
 NOT_FOUND = "String to replace not found in file."
 DENIAL = f"""\
-this exact Read call failed a moment ago, and no file or command has changed anything since, so it would fail the same way. \
-Its error was:
+this exact Read call failed a moment ago, and no file or command has changed anything since, so it would \
+fail the same way. Its error was:
 {MISSING}
 Read the error, change the input, and call again."""
 
@@ -324,15 +324,15 @@ class Keeping(CoachTest):
             with self.subTest(duration=duration):
                 player = Player(self.home, self.new_session(), None)
                 player.call("Bash", {"command": "ls"})
-                fields = {"tool_name": "Read", "tool_input": READ, "tool_use_id": "t9", "error": MISSING}
-                player.fire("PostToolUseFailure", subject="Read", duration_ms=duration, is_interrupt=False, **fields)
+                call: Event = {"tool_name": "Read", "tool_input": READ, "tool_use_id": "t9", "error": MISSING}
+                player.fire("PostToolUseFailure", "Read", **call, duration_ms=duration, is_interrupt=False)
                 player.fire("PostToolBatch", tool_calls=[])
                 self.assertEqual(player.denied("Read", READ), kept)
 
     def test_a_failure_without_a_duration_is_kept(self) -> None:
-        fields = {"tool_name": "Read", "tool_input": READ, "tool_use_id": "t9", "error": MISSING, "is_interrupt": False}
+        call: Event = {"tool_name": "Read", "tool_input": READ, "tool_use_id": "t9", "error": MISSING}
         self.player.call("Bash", {"command": "ls"})
-        self.player.fire("PostToolUseFailure", subject="Read", **fields)
+        self.player.fire("PostToolUseFailure", "Read", **call, is_interrupt=False)
         self.player.fire("PostToolBatch", tool_calls=[])
         self.assertTrue(self.player.denied("Read", READ))
 
@@ -405,8 +405,8 @@ class Switch(CoachTest):
         return self.home / ".claude" / "tool-coach.off"
 
     def command(self, words: str, **fields: Any) -> Event:
-        event = {"command_name": "tool-coach", "command_args": words, "prompt": f"/tool-coach {words}", **fields}
-        return self.player.fire("UserPromptExpansion", subject=event["command_name"], **event)
+        event: Event = {"command_name": "tool-coach", "command_args": words, "prompt": f"/tool-coach {words}", **fields}
+        return self.player.fire("UserPromptExpansion", event["command_name"], **event)
 
     def shell(self, *words: str, **env: str) -> Answer:
         done = subprocess.run(

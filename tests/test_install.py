@@ -162,6 +162,10 @@ class MaintenanceTest(unittest.TestCase):
         environment.start()
         self.addCleanup(environment.stop)
         os.environ.pop("CLAUDE_CONFIG_DIR", None)
+        self.project = self.home.with_name(self.home.name + "-project")
+        self.project.mkdir()
+        self.addCleanup(os.chdir, Path.cwd())
+        os.chdir(self.project)
 
     def run_command(self, *argv: str, module: ModuleType | None = None) -> Done:
         """Run a maintenance command in this process."""
@@ -174,13 +178,12 @@ class MaintenanceTest(unittest.TestCase):
                 print("" if isinstance(end.code, int) else end.code, file=sys.stderr)
         return Done(code, out.getvalue(), err.getvalue())
 
-    def run_process(self, *argv: str, script: Path | None = None, cwd: Path | None = None) -> Done:
+    def run_process(self, *argv: str, script: Path | None = None) -> Done:
         """Run a maintenance command as a person does."""
         done = subprocess.run(
             [sys.executable, str(script or self.source / SCRIPTS[0]), *argv],
             capture_output=True,
             text=True,
-            cwd=cwd or self.home,
             stdin=subprocess.DEVNULL,
             check=False,
             timeout=60,
@@ -670,7 +673,7 @@ class Places(MaintenanceTest):
                 self.assertTrue((self.config / "toolcall-hooks.log").exists())
 
     def test_the_settings_of_a_project_are_used_when_asked(self) -> None:
-        project = self.home / "project" / ".claude" / "settings.json"
+        project = self.project / ".claude" / "settings.json"
         self.succeed("install", "--settings", str(project))
         self.assertFalse(self.settings.exists())
         self.assert_commands_run(project)
@@ -681,10 +684,10 @@ class Places(MaintenanceTest):
     def test_a_relative_path_of_settings_is_understood(self) -> None:
         done = self.run_process("install", "--settings", "s.json")
         self.assertEqual((done.code, done.err), (0, ""))
-        self.assert_commands_run(self.home / "s.json")
+        self.assert_commands_run(self.project / "s.json")
 
     def test_uninstall_from_a_project_leaves_the_files_that_the_users_settings_still_name(self) -> None:
-        project = self.home / "project" / ".claude" / "settings.json"
+        project = self.project / ".claude" / "settings.json"
         self.succeed("install")
         self.succeed("install", "--settings", str(project))
         self.write(self.state / "cc-tool-coach-s.json", "{}")
@@ -692,6 +695,20 @@ class Places(MaintenanceTest):
         self.assertEqual(self.read(project), {})
         self.assert_commands_run(self.settings)
         self.assertTrue((self.config / "commands" / "tool-coach.md").exists())
+
+    def test_uninstall_leaves_the_files_that_the_project_here_still_names(self) -> None:
+        for name in ("settings.json", "settings.local.json"):
+            with self.subTest(name=name):
+                self.fresh_home(None)
+                project = self.project / ".claude" / name
+                self.succeed("install")
+                self.succeed("install", "--settings", str(project), "--only", SCRIPTS[1])
+                self.succeed("uninstall")
+                self.assertEqual(self.read(), {})
+                self.assert_commands_run(project, 7)
+                self.assertFalse((self.config / "hooks" / SCRIPTS[0]).exists())
+                self.succeed("uninstall", "--settings", str(project))
+                self.assertFalse((self.config / "hooks").exists())
 
     def test_a_script_that_lies_alone_installs_itself_alone(self) -> None:
         alone = self.home / "alone"
@@ -781,6 +798,25 @@ class OldClients(MaintenanceTest):
                 self.client(f'echo "{version} (Claude Code)"')
                 self.succeed("install")
                 self.assertTrue(ours_in(self.read()))
+
+    def test_events_that_a_client_does_not_know_follow_after_its_update(self) -> None:
+        self.write(self.settings, TheFileItself.BEFORE)
+        self.client('echo "2.1.104 (Claude Code)"')
+        printed = self.succeed("install")
+        events = {event for event, _, _ in ours_in(self.read())}
+        late = {"UserPromptExpansion", "PostToolBatch"}
+        self.assertEqual(len(events), 8)
+        self.assertFalse(events & late)
+        for event in late:
+            self.assertIn(event, printed)
+        before = tree(self.home, times=True)
+        self.succeed("install")
+        self.assertEqual(tree(self.home, times=True), before)
+        self.client('echo "2.1.122 (Claude Code)"')
+        self.succeed("install")
+        self.assertEqual({event for event, _, _ in ours_in(self.read())}, events | late)
+        self.succeed("uninstall")
+        self.assertEqual(self.settings.read_bytes(), TheFileItself.BEFORE)
 
     def test_an_answer_that_names_no_version_is_fine(self) -> None:
         answers = {

@@ -6,9 +6,9 @@ import re
 import unittest
 from collections.abc import Iterator
 
-from support import CASES, ROOT, argument, leak, opener, read_cases
-
 from recover_malformed_toolcall import ARGUMENT, CALL, PREFIX, find_leaked_call
+
+from support import CASES, ROOT, argument, leak, opener, read_cases
 
 FILES = ("leaks.jsonl", "leak_variations.jsonl")
 FIRE = [case for name in FILES for case in read_cases(name) if case["expect"] == "fire"]

@@ -85,8 +85,7 @@ class Installed(InstallTest):
         with Home() as home:
             home.install()
             self.assert_works(version, home)
-            report = json.loads(home.maintain("status", "--json"))
-            self.assertEqual(report["problems"], [])
+            self.assertIn("a leaked call is sent back", home.maintain("status"))
 
     @on_each_version()
     def test_a_second_install_changes_nothing(self, version: str) -> None:
@@ -102,7 +101,7 @@ class Installed(InstallTest):
         with Home(name="a home's $HOME `of` (mine) & more.") as home:
             home.install()
             self.assert_works(version, home)
-            self.assertEqual(json.loads(home.maintain("status", "--json"))["problems"], [])
+            self.assertIn("a leaked call is sent back", home.maintain("status"))
 
     @on_each_version()
     def test_another_config_folder_is_honoured(self, version: str) -> None:
@@ -176,11 +175,10 @@ class Plugin(InstallTest):
     def test_a_home_with_the_plugin_and_the_hooks_is_told_so_by_status(self, version: str) -> None:
         with Home() as home:
             self.install_plugin(version, home)
-            self.assertEqual(json.loads(home.maintain("status", "--json"))["problems"], [])
+            self.assertIn("a leaked call is sent back", home.maintain("status"))
             home.install()
-            with self.assertRaises(RuntimeError) as caught:
-                home.maintain("status", "--json")
-            self.assertIn("registered 2 times", str(caught.exception))
+            with self.assertRaisesRegex(RuntimeError, "(?i)registered (twice|2 times)"):
+                home.maintain("status")
 
     @on_each_version(needs="UserPromptExpansion")
     def test_the_plugins_command_switches_the_coach(self, version: str) -> None:
