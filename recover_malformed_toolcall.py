@@ -750,7 +750,7 @@ def read_settings(path: str) -> "tuple[str, dict[str, Any]]":
         line = error.object[: error.start].count(b"\n") + 1
         raise SystemExit(f"{path}:{line}: not UTF-8; nothing was changed") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise SystemExit(f"{path}:1: cannot be read: {error}; nothing was changed") from None
+        raise SystemExit(f"{path}: cannot be read: {error}; nothing was changed") from None
     if not isinstance(settings, dict):
         raise SystemExit(f"{path}:1: not a JSON object; nothing was changed")
     list(registered(settings, path))
@@ -806,10 +806,12 @@ def constants_of(source: str) -> "tuple[dict[str, str], str]":
     part, end, after = part.partition("# --- Constants that follow")
     lines, found = ("#" + part).split("\n"), {}
     for node in reversed(ast.parse("\n".join(lines)).body):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            place = slice(node.lineno - 1, node.end_lineno)
-            found[node.targets[0].id] = "\n".join(lines[place])
-            lines[place] = [node.targets[0].id]
+        place = slice(node.lineno - 1, node.end_lineno)
+        alone = len(ast.parse("\n".join(lines[place])).body) == 1 and isinstance(node, ast.Assign)
+        names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+        if alone and len(names) == 1:  # a value that stands by itself
+            found[names[0]] = "\n".join(lines[place])
+            lines[place] = names
     return found, "".join([before, begin, *lines, end, after])
 
 
@@ -851,10 +853,10 @@ def client_version() -> "tuple[int, ...]":
 
     try:
         command = [shutil.which("claude") or "true", "--version"]
-        said = subprocess.run(command, check=False, capture_output=True, text=True, timeout=30).stdout
+        said = subprocess.run(command, check=False, capture_output=True, timeout=30).stdout
     except (OSError, subprocess.SubprocessError):
-        said = ""
-    found = re.match(r"(\d+)\.(\d+)\.(\d+)", said)
+        said = b""
+    found = re.match(rb"(\d+)\.(\d+)\.(\d+)", said)
     return tuple(map(int, found.groups())) if found else (9,)
 
 
@@ -1080,13 +1082,16 @@ def wiring_faults(script: str, entries: "list[tuple[Any, ...]]", client: "tuple[
 
 def status(scripts: "list[str]", path: str, as_json: bool) -> int:
     """Print what is installed, the proof that it works, the record, and what is wrong; return 1 if anything is."""
+    import glob
     import hashlib
     import json
 
     plugin, client, config = plugin_folder(), client_version(), config_folder()
     places: "dict[str, dict[str, Any]]" = {}
     broken = []
-    for file in settings_files(path) + [os.path.join(plugin, ".claude-plugin", "plugin.json")] * bool(plugin):
+    for file in settings_files(path) + (
+        glob.glob(os.path.join(plugin, ".claude-plugin", "hooks*.json")) if plugin else []
+    ):
         try:
             places[os.path.realpath(file)] = read_settings(file)[1]
         except SystemExit as error:

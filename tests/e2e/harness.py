@@ -972,3 +972,15 @@ class Terminal:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
+
+
+def main(arguments: list[str]) -> int:
+    """Run the newest pinned client with arguments in a throwaway home; return its exit code."""
+    with Home() as home:
+        return subprocess.run(
+            [*client_command(NEWEST), *arguments], env=home.environment(), timeout=120, check=False
+        ).returncode
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
