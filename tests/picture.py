@@ -1,13 +1,15 @@
 """Make .github/before-after.svg from real terminal screens of the newest pinned client.
 
 The client runs under tmux against a scripted API, once without hooks and once with both of them installed by
-`recover_malformed_toolcall.py install` in a throwaway home. Its screens are cropped to the turn itself; colours and line
-breaks stay as they are, and only the < and > of the leaked call become look-alikes, so that no tag stands in the file.
-The client draws some words at random and shows the time, so two makings differ a little. Linux only; needs npm and tmux.
+`recover_malformed_toolcall.py install` in a throwaway home. Its screens are cropped to the turn itself; colours and
+line breaks stay as they are, and only the < and > of the leaked call become look-alikes, so that no tag stands in the
+file. The client draws some words at random and shows the time, so two makings differ a little. Linux only; needs npm
+and tmux.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import tempfile
@@ -19,12 +21,13 @@ from xml.sax.saxutils import escape, quoteattr
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "e2e"))
 
-from harness import NEWEST, Home, Reply, Request, ScriptedApi, Terminal, text, tool_use, wait_until  # noqa: E402
-from support import ROOT, leak  # noqa: E402
+from harness import NEWEST, Home, Reply, Request, ScriptedApi, Terminal, text, tool_use, wait_until
+from support import ROOT, leak
 
 PICTURE = ROOT / ".github" / "before-after.svg"
-COLUMNS = 48  # of the terminal: two beside each other are still legible at the width that GitHub shows
-THINKING_SEC = 0.8  # before each reply, else the client says that the turn took 0 s
+PROMPT_LINES = 3  # of an idle prompt: it stands between two rules
+COLUMNS = 50  # of the terminal: two beside each other are still legible at the width that GitHub shows
+THINKING_SEC = 1.2  # before each reply, else the client says that the turn took 0 s
 
 
 # --- The scenes: what the model does, what the picture says of it ----------------------------------------------------
@@ -45,8 +48,7 @@ def read(path: Path, words: str = "") -> Reply:
 
 def leaking(project: Path) -> Model:
     """A model whose call comes out as text, and that makes it properly once it is told."""
-    code = project / "src" / "cart.py"
-    code.parent.mkdir()
+    code = project / "cart.py"
     code.write_text("def total(items):\n    return sum(item.price for item in items)\n", encoding="utf-8")
 
     def reply(request: Request) -> Reply:
@@ -54,7 +56,7 @@ def leaking(project: Path) -> Model:
             return say("Found it: total() adds up the prices, but forgets how many of each item there are.")
         if "(recovery attempt " in request.told():
             return read(code)
-        return say("I'll look at the code first.\n\n" + leak("Read", file_path="src/cart.py"))
+        return say("I'll look at the code first.\n\n" + leak("Read", file_path="cart.py"))
 
     return reply
 
@@ -80,7 +82,7 @@ def stubborn(project: Path) -> Model:
 
 
 class Side(NamedTuple):
-    """One screen of a scene: what is under it, its last words, where what matters begins, whether to show the prompt."""
+    """One screen of a scene: its caption and last words, where what matters begins, whether to show the idle prompt."""
 
     caption: str
     last_words: str
@@ -108,7 +110,7 @@ SCENES = (
         "recover_malformed_toolcall.py",
         "why is the cart total wrong?",
         leaking,
-        Side("Nothing runs, the turn ends, and it idles until you type.", "src/cart.py</", "<", idle=True),
+        Side("Nothing runs, the turn ends, and it idles until you type.", "cart.py</", "<", idle=True),
         Side("The model is sent back, makes the call, and goes on.", "Found it", "Ran 1 stop hook"),
     ),
     Scene(
@@ -118,14 +120,15 @@ SCENES = (
         "which port does the server use?",
         stubborn,
         Side("The same call, the same failure, again and again.", "I'm sorry", "1 failed"),
-        Side("The repeat is not run; the model is told why and moves on.", "port 8080", "Not run"),
+        Side("The repeat is stopped, and the model is told why.", "port 8080", "Not run"),
     ),
 )
+TITLE = "Claude Code without and with toolcall-hooks"
 DESCRIPTION = (
-    "Four terminal screens of Claude Code. A tool call comes out as text: without the hooks its tags stay on the screen "
-    "and the session idles; with the hooks the model is told that nothing ran, makes the call, and answers. A failed "
-    "Read is made again: without the hooks it fails three times; with the hooks the first repeat is denied with the "
-    "reason, and the model reads another file and answers."
+    "Four terminal screens of Claude Code. A tool call comes out as text: without the hooks its tags stay on the "
+    "screen and the session idles; with the hooks the model is told that nothing ran, makes the call, and answers. A "
+    "failed Read is made again: without the hooks it fails three times; with the hooks the first repeat is denied with "
+    "the reason, and the model reads another file and answers."
 )
 
 
@@ -143,6 +146,8 @@ class Style(NamedTuple):
 
 
 Line = list[tuple[str, Style]]  # one character each
+SYMBOL = r"[\u2100-\uffff]"  # fonts differ in these, so each is placed by itself
+WORD = r"[^ \u2100-\uffff]+"
 BASIC = (
     *("#484f58", "#ff7b72", "#3fb950", "#d29922", "#58a6ff", "#bc8cff", "#39c5cf", "#b1bac4"),
     *("#6e7681", "#ffa198", "#56d364", "#e3b341", "#79c0ff", "#d2a8ff", "#56d4dd", "#f0f6fc"),
@@ -170,10 +175,12 @@ def restyled(style: Style, codes: list[int]) -> Style:
             style = style._replace(colour=colour) if code == 38 else style._replace(background=colour)
         elif code == 0:
             style = Style()
-        elif code in (1, 2, 7):
-            style = style._replace(**{{1: "bold", 2: "dim", 7: "reverse"}[code]: True})
-        elif code in (22, 27):
-            style = style._replace(bold=False, dim=False) if code == 22 else style._replace(reverse=False)
+        elif code in (1, 2):
+            style = style._replace(bold=style.bold or code == 1, dim=style.dim or code == 2)
+        elif code == 22:
+            style = style._replace(bold=False, dim=False)
+        elif code in (7, 27):
+            style = style._replace(reverse=code == 7)
         elif code in (39, 49):
             style = style._replace(colour="") if code == 39 else style._replace(background="")
         elif 30 <= code % 60 <= 37 or 40 <= code % 60 <= 47:
@@ -192,7 +199,7 @@ def parse(screen: str) -> list[Line]:
                 style = restyled(style, [int(number or 0) for number in part[2:-1].split(";")])
             else:
                 line += [(character, style) for character in part]
-        if style.background:
+        if style.background and line:
             line += [(" ", style)] * (COLUMNS - len(line))
         lines.append(line)
     return lines
@@ -204,7 +211,7 @@ def plain(line: Line) -> str:
 
 
 def turn_of(lines: list[Line], prompt: str) -> list[Line]:
-    """Return the lines from a prompt up to the one that says how long the turn took, one blank line where there are many."""
+    """Return the lines from a prompt to the one that says how long it took; of blank ones in a row only the first."""
     texts = [plain(line) for line in lines]
     first = texts.index(f"❯ {prompt}")
     last = next(number for number in range(first, len(texts)) if texts[number].startswith("✻"))
@@ -214,8 +221,8 @@ def turn_of(lines: list[Line], prompt: str) -> list[Line]:
 
 def prompt_of(lines: list[Line]) -> list[Line]:
     """Return the empty prompt between its two rules."""
-    rules = [number for number, line in enumerate(lines) if plain(line) and not plain(line).strip("─")]
-    return lines[rules[-2] : rules[-1] + 1]
+    last = max(number for number, line in enumerate(lines) if set(plain(line)) == {"─"})
+    return lines[last + 1 - PROMPT_LINES : last + 1]
 
 
 def shoot(scene: Scene, hooks: bool) -> list[Line]:
@@ -244,15 +251,15 @@ def prompts_in(words: str) -> list[str]:
 # --- The drawing -----------------------------------------------------------------------------------------------------
 
 WIDTH = 830  # pixels, what GitHub gives a README's picture
-EDGE, GAP, PADDING = 16, 14, 11
+EDGE, GAP, PADDING = 12, 10, 9
 PANEL = (WIDTH - 2 * EDGE - GAP) / 2
-CELL = (PANEL - 2 * PADDING) / COLUMNS
-LINE_HEIGHT = 17
-TITLE_HEIGHT, HEAD_HEIGHT, FOOT_HEIGHT = 40, 56, 10
+CELL = round((PANEL - 2 * PADDING) / COLUMNS, 2)
+LINE_HEIGHT = 16
+TITLE_HEIGHT, HEAD_HEIGHT, FOOT_HEIGHT = 32, 56, 8
 CARD, SCREEN, BORDER = "#161b22", "#0d1117", "#30363d"
 WORDS, FAINT, RED, GREEN = "#e6edf3", "#9198a1", "#ff7b72", "#56d364"
 CSS = (
-    ".t{font:12.9px ui-monospace,SFMono-Regular,'SF Mono',Menlo,'DejaVu Sans Mono','Liberation Mono',Consolas,monospace}"
+    ".t{font:12.7px ui-monospace,SFMono-Regular,Menlo,'DejaVu Sans Mono','Liberation Mono',Consolas,monospace}"
     ".s{font:13px -apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans','DejaVu Sans',Helvetica,Arial,sans-serif}"
     ".h{font-size:16px;font-weight:600}.b{font-weight:600}"
 )
@@ -263,26 +270,23 @@ def draw(shots: dict[str, list[Line]]) -> str:
     parts: list[str] = []
     top = float(EDGE)
     for scene in SCENES:
-        baseline = top + 17
-        parts.append(words_at(EDGE, baseline, scene.title, WORDS, "s h"))
-        end = WIDTH - EDGE
-        parts.append(words_at(end, baseline, scene.script, FAINT, "t", ' text-anchor="end"'))
-        top += TITLE_HEIGHT - 10
+        end = {"class": "t", "text-anchor": "end"}
+        parts.append(element("text", scene.title, x=EDGE, y=top + 17, fill=WORDS, **{"class": "s h"}))
+        parts.append(element("text", scene.script, x=WIDTH - EDGE, y=top + 17, fill=FAINT, **end))
+        top += TITLE_HEIGHT
         rows = max(len(shots[panel_name(scene, hooks)]) for hooks in (False, True))
         for hooks in (False, True):
             name = panel_name(scene, hooks)
-            left = EDGE + (PANEL + GAP) * hooks
-            parts += [f'<g id="{name}">', *panel(scene, hooks, shots[name], left, top, rows), "</g>"]
-        top += HEAD_HEIGHT + rows * LINE_HEIGHT + FOOT_HEIGHT + EDGE + 8
-    height = top - 8
-    frame = rectangle(0.5, 0.5, WIDTH - 1, height - 1, CARD, f' rx="10" stroke="{BORDER}"')
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height:g}" '
-        f'viewBox="0 0 {WIDTH} {height:g}" role="img" aria-labelledby="title desc">'
+            inside = panel(scene, hooks, shots[name], left=EDGE + (PANEL + GAP) * hooks, top=top, rows=rows)
+            parts += [f'<g id="{name}">', *inside, "</g>"]
+        top += HEAD_HEIGHT + rows * LINE_HEIGHT + FOOT_HEIGHT + EDGE
+    card = element("rect", x=0.5, y=0.5, width=WIDTH - 1, height=top - 1, rx=10, fill=CARD, stroke=BORDER)
+    about = [element("title", TITLE, id="title"), element("desc", DESCRIPTION, id="desc"), element("style", CSS)]
+    root = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{top:g}" viewBox="0 0 {WIDTH} {top:g}" '
+        'role="img" aria-labelledby="title desc">'
     )
-    title = "Claude Code without and with toolcall-hooks"
-    about = [f'<title id="title">{title}</title>', f'<desc id="desc">{escape(DESCRIPTION)}</desc>']
-    return "\n".join([head, *about, f"<style>{CSS}</style>", frame, *parts, "</svg>"]) + "\n"
+    return "\n".join([root, *about, card, *parts, "</svg>"]) + "\n"
 
 
 def panel_name(scene: Scene, hooks: bool) -> str:
@@ -290,25 +294,25 @@ def panel_name(scene: Scene, hooks: bool) -> str:
     return f"{scene.name}-{'with' if hooks else 'without'}"
 
 
-def panel(scene: Scene, hooks: bool, lines: list[Line], left: float, top: float, rows: int) -> Iterator[str]:
+def panel(scene: Scene, hooks: bool, lines: list[Line], *, left: float, top: float, rows: int) -> Iterator[str]:
     """Yield the elements of one screen, its label and caption above it; what matters has a bar beside it."""
     side, hue = (scene.with_hooks, GREEN) if hooks else (scene.without, RED)
     height = HEAD_HEIGHT + rows * LINE_HEIGHT + FOOT_HEIGHT
-    yield rectangle(left, top, PANEL, height, SCREEN, f' rx="8" stroke="{BORDER}"')
+    yield element("rect", x=left, y=top, width=PANEL, height=height, rx=8, fill=SCREEN, stroke=BORDER)
     x = left + PADDING
-    yield f'<circle cx="{x + 4:g}" cy="{top + 17:g}" r="4" fill="{hue}"/>'
-    yield words_at(x + 14, top + 21.5, "With the hooks" if hooks else "Without the hooks", hue, "s b")
-    yield words_at(x, top + 40, side.caption, FAINT, "s")
-    top += HEAD_HEIGHT
-    blank = rows - len(lines)  # an idle prompt stands at the bottom, as in the terminal
-    below = len(lines) - 4 if side.idle else rows
+    label = "With the hooks" if hooks else "Without the hooks"
+    yield element("circle", cx=x + 4, cy=top + 17, r=4, fill=hue)
+    yield element("text", label, x=x + 14, y=top + 21.5, fill=hue, **{"class": "s b"})
+    yield element("text", side.caption, x=x, y=top + 40, fill=FAINT, **{"class": "s"})
+    at_bottom = len(lines) - PROMPT_LINES if side.idle else rows  # an idle prompt stands there, as in the terminal
     marked = False
     for number, line in enumerate(lines):
-        y = top + LINE_HEIGHT * (number + (blank if number >= below else 0))
+        row = number + (rows - len(lines) if number >= at_bottom else 0)
+        y = top + HEAD_HEIGHT + row * LINE_HEIGHT
         marked = bool(plain(line)) and (marked or side.mark in plain(line))
         if marked:
-            yield rectangle(left + 1, y, PANEL - 2, LINE_HEIGHT, hue, ' opacity=".1"')
-            yield rectangle(left + 1, y, 3, LINE_HEIGHT, hue)
+            yield element("rect", x=left + 1, y=y, width=PANEL - 2, height=LINE_HEIGHT, fill=hue, opacity=0.1)
+            yield element("rect", x=left + 1, y=y, width=3, height=LINE_HEIGHT, fill=hue)
         yield from line_at(x, y, line)
 
 
@@ -317,63 +321,53 @@ def line_at(left: float, top: float, line: Line) -> Iterator[str]:
     number = 0
     for run in runs_of(line):
         x, style = left + number * CELL, run[0][1]
-        background = style.colour or WORDS if style.reverse else style.background
+        colour, background = style.colour or WORDS, style.background
+        if style.reverse:
+            colour, background = background or SCREEN, colour
         if background:
-            yield rectangle(x, top, len(run) * CELL, LINE_HEIGHT, background)
-        colour = style.background or SCREEN if style.reverse else style.colour or WORDS
-        yield from glyphs_at(x, top, "".join(character for character, _ in run), colour, style)
+            yield element("rect", x=x, y=top, width=len(run) * CELL, height=LINE_HEIGHT, fill=background)
+        look: dict[str, object] = {"font-weight": 700} if style.bold else {}
+        if style.dim:
+            look["opacity"] = 0.6
+        yield from glyphs_at(x, top, plain(run), colour, look)
         number += len(run)
 
 
 def runs_of(line: Line) -> Iterator[Line]:
     """Yield the parts of a line that have one style."""
-    run: Line = []
-    for cell in line:
-        if run and cell[1] != run[0][1]:
-            yield run
-            run = []
-        run.append(cell)
-    if run:
-        yield run
+    for _, run in itertools.groupby(line, key=lambda cell: cell[1]):
+        yield list(run)
 
 
-def glyphs_at(left: float, top: float, words: str, colour: str, style: Style) -> Iterator[str]:
+def glyphs_at(left: float, top: float, words: str, colour: str, look: dict[str, object]) -> Iterator[str]:
     """Yield the elements of one run: words at their true width, symbols one by one, lines as lines."""
-    look = (' font-weight="700"' if style.bold else "") + (' opacity=".6"' if style.dim else "")
-    for match in re.finditer(r"─+|[│⎿]|[\u2100-\uffff]|[^ \u2100-\uffff]+(?: [^ \u2100-\uffff]+)*", words):
+    for match in re.finditer(rf"─+|{SYMBOL}|{WORD}(?: {WORD})*", words):
         found, x = match.group(), left + match.start() * CELL
-        middle, half = x + CELL / 2, top + LINE_HEIGHT / 2
+        middle = x + CELL / 2
         if found[0] == "─":
-            yield rectangle(x, half, len(found) * CELL, 1, colour, look)
+            y = top + LINE_HEIGHT / 2
+            yield element("rect", x=x, y=y, width=len(found) * CELL, height=1, fill=colour, **look)
         elif found == "│":
-            yield rectangle(middle - 0.5, top, 1, LINE_HEIGHT, colour, look)
+            yield element("rect", x=middle - 0.5, y=top, width=1, height=LINE_HEIGHT, fill=colour, **look)
         elif found == "⎿":
-            path = f"M{middle - 1:.1f} {top + 1:g}V{top + 12:g}H{x + CELL + 1:.1f}"
-            yield f'<path d="{path}" fill="none" stroke="{colour}"{look}/>'
+            corner = f"M{middle - 1:.1f} {top + 1:g}V{top + 11.5:g}H{x + CELL + 1:.1f}"
+            yield element("path", d=corner, fill="none", stroke=colour, **look)
         else:
+            width = {"textLength": len(found) * CELL} if len(found) > 1 else {}
             shown = found.replace("<", "‹").replace(">", "›")
-            width = f' textLength="{len(found) * CELL:.2f}"' if len(found) > 1 else ""
-            yield words_at(x, top + 13, shown, colour, "t", width + look)
+            yield element("text", shown, x=x, y=top + 12.5, fill=colour, **{"class": "t"}, **width, **look)
 
 
-def words_at(x: float, y: float, words: str, colour: str, kind: str, more: str = "") -> str:
-    """Return a text element; y is its baseline."""
-    place = f'x="{round(x, 2):g}" y="{round(y, 2):g}"'
-    return f"<text {place} class={quoteattr(kind)} fill={quoteattr(colour)}{more}>{escape(words)}</text>"
-
-
-def rectangle(x: float, y: float, width: float, height: float, colour: str, more: str = "") -> str:
-    """Return a filled rectangle."""
-    place = " ".join(
-        f'{name}="{round(value, 2):g}"' for name, value in zip(("x", "y", "width", "height"), (x, y, width, height))
-    )
-    return f'<rect {place} fill="{colour}"{more}/>'
+def element(tag: str, words: str | None = None, /, **attributes: object) -> str:
+    """Return an SVG element."""
+    values = {name: f"{value:.7g}" if isinstance(value, float) else str(value) for name, value in attributes.items()}
+    start = " ".join([tag, *(f"{name}={quoteattr(value)}" for name, value in values.items())])
+    return f"<{start}>{escape(words)}</{tag}>" if words is not None else f"<{start}/>"
 
 
 def main() -> int:
     """Take the screens, write the picture, say where it is."""
-    shots = {panel_name(scene, hooks): shoot(scene, hooks) for scene in SCENES for hooks in (False, True)}
-    picture = draw(shots)
+    picture = draw({panel_name(scene, hooks): shoot(scene, hooks) for scene in SCENES for hooks in (False, True)})
     if tempfile.gettempdir() + "/" in picture:
         raise SystemExit("a path of the throwaway home is on a screen: nothing written")
     PICTURE.write_text(picture, encoding="utf-8")

@@ -78,7 +78,7 @@ class InstallTest(unittest.TestCase):
 
 
 class Installed(InstallTest):
-    """install"""
+    """A home after install recovers and coaches"""
 
     @on_each_version()
     def test_an_installed_home_recovers_and_coaches_and_its_status_is_well(self, version: str) -> None:
@@ -121,7 +121,7 @@ class Installed(InstallTest):
 
 
 class Uninstalled(InstallTest):
-    """uninstall"""
+    """Nothing is left after uninstall"""
 
     @on_each_version(workers=1)  # it removes the state of all sessions in /tmp
     def test_neither_hook_works_any_more_and_nothing_of_ours_is_left(self, version: str) -> None:
@@ -153,9 +153,8 @@ class Uninstalled(InstallTest):
             self.assert_does_nothing(version, home)
 
 
-@unittest.skipUnless(PLUGIN.exists(), "there is no plugin yet")
 class Plugin(InstallTest):
-    """the plugin"""
+    """A home with the plugin recovers and coaches"""
 
     def install_plugin(self, version: str, home: Home) -> None:
         """Install the plugin from this folder, as a person would."""
