@@ -130,14 +130,12 @@ def mask_code(text: str) -> str:
         if not rest:
             masked.append(line)
             continue
-        opening = re.match(FENCE, rest)
-        if indent >= base + 4:
-            if paragraph:
-                paragraph.append(line)
-                continue
-            end_paragraph(indent)
-            masked.append(line[:base] + BLOCK_CODE * (len(line) - base))
-        elif rest.startswith(BLOCK_CODE) or (rest[0] == ">" and rest.strip() != ">") or opening:
+        indented = indent >= base + 4
+        opening = None if indented else re.match(FENCE, rest)
+        quoted = rest[0] == ">" and rest.strip() != ">"
+        if indented and paragraph:
+            paragraph.append(line)
+        elif indented or opening or quoted or rest.startswith(BLOCK_CODE):
             end_paragraph(indent)
             masked.append(line[:base] + BLOCK_CODE * (len(line) - base))
             if opening:
@@ -542,7 +540,7 @@ def read_turn(path: str, subagent: bool, message: str, wait_sec: float) -> "dict
     while True:
         try:
             turn = last_turn(rows_from_end(path), subagent)
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a path with a NUL
             turn = None
         if (turn and (not message or message in turn["texts"])) or time.monotonic() >= deadline:
             return turn
@@ -560,7 +558,7 @@ def read_prompts() -> "list[str]":
         os.close(fd)
     except OSError:
         lines = []
-    prompts = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    prompts = [line.strip()[:1000] for line in lines if line.strip() and not line.lstrip().startswith("#")]
     return prompts or list(RECOVERY_PROMPTS)
 
 
@@ -586,7 +584,8 @@ def answer(event: "dict[str, Any]", kind: str, tool: str, row_goes_on: bool) -> 
     """Spend a retry on a malformed stop and say what follows; nothing is said unless it could be counted."""
     name, prompts = event["hook_event_name"], read_prompts()
     cap = os.environ.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "")
-    row_cap = 0 if name == "StopFailure" else int(cap) if cap.isascii() and cap.isdigit() else BLOCK_CAP
+    number = int(cap) if cap.isascii() and cap.isdigit() and len(cap) < 10 else BLOCK_CAP
+    row_cap = 0 if name == "StopFailure" else number
     fd = lock_state(burst_path(event))
     outcome, state = spend(load_state(fd), time.time(), row_cap, row_goes_on)
     others = [index for index in range(len(prompts)) if index != state["last_idx"]] or [0]
@@ -913,7 +912,7 @@ def uninstall(scripts: "list[str]", path: str, say_only: bool) -> None:
     text, settings = read_settings(path)
     before = copy.deepcopy(settings)
     without_ours(settings, path, scripts, [])
-    others = [place for place in settings_files(path) if os.path.realpath(place) != os.path.realpath(path)]
+    others = settings_files(path)[1:]
     read = [(path, settings), *((place, read_settings(place)[1]) for place in others)]
     named = {script for place, its in read for _, script, _, _ in registered(its, place)}
     backup = os.path.realpath(path) + BACKUP
@@ -971,7 +970,8 @@ def without_empty(settings: "dict[str, Any]") -> "dict[str, Any]":
 def settings_files(path: str) -> "list[str]":
     """Return the settings files that the client reads here: the one at path, the user's, the project's two."""
     names = [os.path.join(".claude", "settings.json"), os.path.join(".claude", "settings.local.json")]
-    return [path, os.path.join(config_folder(), "settings.json"), *names]
+    files = [path, os.path.join(config_folder(), "settings.json"), *names]
+    return list({os.path.realpath(file): 1 for file in files})
 
 
 def samples(script: str) -> "Iterator[tuple[str, str, list[dict[str, Any]]]]":
@@ -1093,7 +1093,7 @@ def status(scripts: "list[str]", path: str, as_json: bool) -> int:
         glob.glob(os.path.join(plugin, ".claude-plugin", "hooks*.json")) if plugin else []
     ):
         try:
-            places[os.path.realpath(file)] = read_settings(file)[1]
+            places[file] = read_settings(file)[1]
         except SystemExit as error:
             broken.append(str(error).replace("; nothing was changed", ""))
     found = [(place, *entry) for place, settings in places.items() for entry in registered(settings, place)]
@@ -1157,12 +1157,14 @@ def maintain(argv: "list[str]") -> int:
 
 def main(argv: "list[str]") -> int:
     """Answer the hook event on stdin (no arguments), or run a maintenance command."""
-    if argv or sys.stdin is None or sys.stdin.isatty():
+    if argv:
         return maintain(argv)
-    return run_hook("recover", nothing_to_do, HANDLERS)
+    if sys.stdin and sys.stdin.isatty():
+        print(__doc__)
+        return 0
+    # A hook has nothing to tidy up, and the interpreter's tidy end is a tenth of its time.
+    os._exit(run_hook("recover", nothing_to_do, HANDLERS))
 
 
 if __name__ == "__main__":
-    code = main(sys.argv[1:])
-    sys.stdout.flush()
-    os._exit(code)  # a hook has nothing to tidy up, and the interpreter's tidy end is a tenth of its time
+    raise SystemExit(main(sys.argv[1:]))

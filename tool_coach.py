@@ -567,8 +567,9 @@ HANDLERS: "dict[str, Handler]" = {
 
 def main(argv: "list[str]") -> int:
     """Answer one hook event on stdin (no arguments), or switch the coach: on, off."""
-    if not argv and sys.stdin is not None and not sys.stdin.isatty():
-        return run_hook("coach", nothing_to_do, HANDLERS)
+    if not argv and not (sys.stdin and sys.stdin.isatty()):
+        # A hook has nothing to tidy up, and the interpreter's tidy end is a tenth of its time.
+        os._exit(run_hook("coach", nothing_to_do, HANDLERS))
     if argv not in (["on"], ["off"]):
         print(__doc__)
         return 0 if argv in ([], ["-h"], ["--help"]) else 2
@@ -582,6 +583,4 @@ def main(argv: "list[str]") -> int:
 
 
 if __name__ == "__main__":
-    code = main(sys.argv[1:])
-    sys.stdout.flush()
-    os._exit(code)  # a hook has nothing to tidy up, and the interpreter's tidy end is a tenth of its time
+    raise SystemExit(main(sys.argv[1:]))

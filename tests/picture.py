@@ -24,6 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "e2e"))
 from harness import NEWEST, Home, Reply, Request, ScriptedApi, Terminal, text, tool_use, wait_until
 from support import ROOT, leak
 
+from recover_malformed_toolcall import read_prompts
+
 PICTURE = ROOT / ".github" / "before-after.svg"
 PROMPT_LINES = 3  # of an idle prompt: it stands between two rules
 COLUMNS = 50  # of the terminal: two beside each other are still legible at the width that GitHub shows
@@ -231,8 +233,8 @@ def shoot(scene: Scene, hooks: bool) -> list[Line]:
     with Home() as home, ScriptedApi(scene.model(home.project)) as api:
         if hooks:
             home.install()
-            prompts = home.config / "hooks" / "prompts.txt"  # drawn at random, so leave one, the shortest
-            prompts.write_text(min(prompts_in(prompts.read_text("utf-8")), key=len) + "\n", encoding="utf-8")
+            shortest = min(read_prompts(), key=len)  # one is drawn at random, so leave no choice
+            (home.config / "hooks" / "prompts.txt").write_text(shortest, encoding="utf-8")
         with Terminal(NEWEST, home, api, size=(COLUMNS, 70)) as terminal:
             terminal.wait_ready()
             terminal.submit(scene.prompt)
@@ -241,11 +243,6 @@ def shoot(scene: Scene, hooks: bool) -> list[Line]:
             screen = terminal.screen(escapes=True).replace(str(home.project), "~/shop")
     lines = parse(screen)
     return turn_of(lines, scene.prompt) + ([[], *prompt_of(lines)] if side.idle else [])
-
-
-def prompts_in(words: str) -> list[str]:
-    """Return the prompts of a prompts.txt."""
-    return [line for line in words.splitlines() if line.strip() and not line.startswith("#")]
 
 
 # --- The drawing -----------------------------------------------------------------------------------------------------
@@ -305,15 +302,17 @@ def panel(scene: Scene, hooks: bool, lines: list[Line], *, left: float, top: flo
     yield element("text", label, x=x + 14, y=top + 21.5, fill=hue, **{"class": "s b"})
     yield element("text", side.caption, x=x, y=top + 40, fill=FAINT, **{"class": "s"})
     at_bottom = len(lines) - PROMPT_LINES if side.idle else rows  # an idle prompt stands there, as in the terminal
-    marked = False
-    for number, line in enumerate(lines):
-        row = number + (rows - len(lines) if number >= at_bottom else 0)
-        y = top + HEAD_HEIGHT + row * LINE_HEIGHT
-        marked = bool(plain(line)) and (marked or side.mark in plain(line))
-        if marked:
-            yield element("rect", x=left + 1, y=y, width=PANEL - 2, height=LINE_HEIGHT, fill=hue, opacity=0.1)
-            yield element("rect", x=left + 1, y=y, width=3, height=LINE_HEIGHT, fill=hue)
-        yield from line_at(x, y, line)
+    numbers = range(len(lines))
+    for is_block, group in itertools.groupby(numbers, key=lambda number: bool(plain(lines[number]))):
+        block = list(group)
+        marked = is_block and any(side.mark in plain(lines[number]) for number in block)
+        for number in block:
+            row = number + (rows - len(lines) if number >= at_bottom else 0)
+            y = top + HEAD_HEIGHT + row * LINE_HEIGHT
+            if marked:
+                yield element("rect", x=left + 1, y=y, width=PANEL - 2, height=LINE_HEIGHT, fill=hue, opacity=0.1)
+                yield element("rect", x=left + 1, y=y, width=3, height=LINE_HEIGHT, fill=hue)
+            yield from line_at(x, y, lines[number])
 
 
 def line_at(left: float, top: float, line: Line) -> Iterator[str]:
@@ -355,7 +354,7 @@ def glyphs_at(left: float, top: float, words: str, colour: str, look: dict[str, 
         else:
             width = {"textLength": len(found) * CELL} if len(found) > 1 else {}
             shown = found.replace("<", "‹").replace(">", "›")
-            yield element("text", shown, x=x, y=top + 12.5, fill=colour, **{"class": "t"}, **width, **look)
+            yield element("text", shown, x=x, y=top + 12, fill=colour, **{"class": "t"}, **width, **look)
 
 
 def element(tag: str, words: str | None = None, /, **attributes: object) -> str:
