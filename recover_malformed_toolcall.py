@@ -86,10 +86,7 @@ BLOCK_CODE, SPAN_CODE = "\0", "\1"  # what mask_code puts in place of a code lin
 
 
 def mask_code(text: str) -> str:
-    """Return text with code and quotations blanked out the way CommonMark reads them; same number of lines.
-
-    Fences (unclosed and in lists too), indented code, code spans. Idempotent, linear in time.
-    """
+    """Return text with Markdown's code and quotations blanked out as CommonMark reads them; the lines stay as many."""
     import re
 
     masked: "list[str]" = []
@@ -127,13 +124,12 @@ def mask_code(text: str) -> str:
             base, inside = items[-1], False
             rest = line[base:].lstrip(" ")
             indent = len(line) - len(rest)
-        if not rest:
-            masked.append(line)
-            continue
         indented = indent >= base + 4
         opening = None if indented else re.match(FENCE, rest)
-        quoted = rest[0] == ">" and rest.strip() != ">"
-        if indented and paragraph:
+        quoted = rest.startswith(">") and rest.strip() != ">"
+        if not rest:
+            masked.append(line)
+        elif indented and paragraph:
             paragraph.append(line)
         elif indented or opening or quoted or rest.startswith(BLOCK_CODE):
             end_paragraph(indent)
@@ -584,7 +580,7 @@ def answer(event: "dict[str, Any]", kind: str, tool: str, row_goes_on: bool) -> 
     """Spend a retry on a malformed stop and say what follows; nothing is said unless it could be counted."""
     name, prompts = event["hook_event_name"], read_prompts()
     cap = os.environ.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "")
-    number = int(cap) if cap.isascii() and cap.isdigit() and len(cap) < 10 else BLOCK_CAP
+    number = int(cap) if cap.isascii() and cap.isdigit() and len(cap) < 20 else BLOCK_CAP
     row_cap = 0 if name == "StopFailure" else number
     fd = lock_state(burst_path(event))
     outcome, state = spend(load_state(fd), time.time(), row_cap, row_goes_on)

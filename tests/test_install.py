@@ -364,8 +364,14 @@ class ShapesOfSettings(MaintenanceTest):
                     before = tree(self.home, times=True)
                     error = self.fail_with(*command.split())
                     kind, _, place = path.stem.rpartition(".")[2].partition("-")
-                    self.assertIn(f"{self.settings}:{place}:" if kind == "line" else str(self.settings), error)
-                    self.assertIn(place, error)
+                    if kind == "line":  # of a trailing comma, Python 3.13 names the comma's own, others the next
+                        places = [f"{self.settings}:{line}:" for line in place.split("-")]
+                    else:
+                        places = [
+                            f'{self.settings}: "hooks" has a wrong shape at "{place}"',
+                            f"{self.settings}: cannot",
+                        ]
+                    self.assertTrue(any(words in error for words in places), error)
                     self.assertEqual(tree(self.home, times=True), before)
 
     def test_settings_nested_without_end_are_left_as_they_are(self) -> None:

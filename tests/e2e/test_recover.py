@@ -213,6 +213,24 @@ class HandBack(unittest.TestCase):
                 self.assertEqual(attempts(api.main_requests()), ["1/10", "2/10"])
 
     @on_each_version()
+    def test_without_a_cap_in_the_client_the_whole_budget_is_spent(self, version: str) -> None:
+        with Home({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "0"}) as home, ScriptedApi(lambda _: LEAK) as api:
+            home.install()
+            one_shot(version, home, api, "read a.txt")
+            self.assertEqual(attempts(api.main_requests()), [f"{n}/{MAX_RETRIES}" for n in range(1, MAX_RETRIES + 1)])
+            self.assertEqual(home.record()[-1], "hand-back Read 10")
+
+    @on_each_version()
+    def test_the_turn_after_a_hand_back_begins_anew(self, version: str) -> None:
+        with Home({"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP": "2"}) as home, ScriptedApi(lambda _: LEAK) as api:
+            home.install()
+            with Session(version, home, api) as session:
+                for count in (1, 2):
+                    session.send("read a.txt")
+                    session.wait_for_results(count)
+                    self.assertEqual(attempts(api.main_requests()), ["1/10", "2/10"] * count)
+
+    @on_each_version()
     def test_calls_that_run_in_between_do_not_stretch_the_budget(self, version: str) -> None:
         with Home() as home, ScriptedApi() as api:
             home.install()
