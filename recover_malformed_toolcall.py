@@ -352,12 +352,19 @@ LOG_MAX_BYTES = 200_000  # the record is then renamed to <name>.old and begun an
 
 def read_stdin() -> bytes:
     """Return the event on stdin: one line of JSON (2.1.104 to 2.1.332), or all up to its end."""
-    import select
-
     chunks: "list[bytes]" = []
-    while os.name != "posix" or select.select([0], [], [], STDIN_WAIT_SEC)[0]:
-        chunks.append(os.read(0, 1 << 20))
-        if not chunks[-1] or chunks[-1].endswith(b"}\n"):
+    if os.name == "posix":
+        os.set_blocking(0, False)  # the event is there already; only if not, select is imported
+    while not chunks or not chunks[-1].endswith(b"}\n"):
+        try:
+            chunks.append(os.read(0, 1 << 20))
+        except BlockingIOError:
+            import select
+
+            if not select.select([0], [], [], STDIN_WAIT_SEC)[0]:
+                break
+            continue
+        if not chunks[-1]:
             break
     return b"".join(chunks)
 

@@ -81,16 +81,7 @@ PASSING = (
 LABELLED = ("Agent", "Task", "Monitor")  # their description only labels the call and is not compared
 NOT_JUDGED = ("Bash", "PowerShell")
 # Never kept: what these answer hangs on a person or on other tasks, of which the hooks see nothing.
-NOT_KEPT = (
-    *NOT_JUDGED,
-    "AskUserQuestion",
-    "SendMessage",
-    "TaskGet",
-    "TaskOutput",
-    "TaskStop",
-    "TaskUpdate",
-    "BashOutput",
-)
+NOT_KEPT = (*NOT_JUDGED, "AskUserQuestion", "SendMessage", "TaskGet", "TaskOutput", "TaskStop", "TaskUpdate")
 CHANGING = ("Edit", "MultiEdit", "Write", "NotebookEdit", *NOT_JUDGED)
 PATH_FIELDS = ("file_path", "notebook_path", "path")
 LATENCY_SEC = 2.0  # seconds that a hook may start late, so that times of calls in one batch can be mixed up
@@ -107,9 +98,8 @@ def is_passing(error: str) -> bool:
     """Tell whether an error may be gone at the next try, or says nothing about the call."""
     import re
 
-    return bool(
-        re.search(rf"(?<![\w-])(?:{'|'.join(PASSING)})(?![\w-])", error[:4000] + "\n" + error[4000:][-1000:], re.I)
-    )
+    parts = error[:4000] + "\n" + error[4000:][-1000:]
+    return bool(re.search(rf"(?<![\w-])(?:{'|'.join(PASSING)})(?![\w-])", parts, re.I))
 
 
 def key_of(event: "dict[str, Any]", call: "dict[str, Any]") -> str:
@@ -175,12 +165,19 @@ LOG_MAX_BYTES = 200_000  # the record is then renamed to <name>.old and begun an
 
 def read_stdin() -> bytes:
     """Return the event on stdin: one line of JSON (2.1.104 to 2.1.332), or all up to its end."""
-    import select
-
     chunks: "list[bytes]" = []
-    while os.name != "posix" or select.select([0], [], [], STDIN_WAIT_SEC)[0]:
-        chunks.append(os.read(0, 1 << 20))
-        if not chunks[-1] or chunks[-1].endswith(b"}\n"):
+    if os.name == "posix":
+        os.set_blocking(0, False)  # the event is there already; only if not, select is imported
+    while not chunks or not chunks[-1].endswith(b"}\n"):
+        try:
+            chunks.append(os.read(0, 1 << 20))
+        except BlockingIOError:
+            import select
+
+            if not select.select([0], [], [], STDIN_WAIT_SEC)[0]:
+                break
+            continue
+        if not chunks[-1]:
             break
     return b"".join(chunks)
 
@@ -482,10 +479,9 @@ def on_failure(event: "dict[str, Any]") -> int:
     save_state(event, fd, kept, turn, changed)
     if failed < 3:
         return 0
-    answer = {
-        "additionalContext": "tool-coach: " + repeat_text(tool, f"has failed {failed} times in this turn", quote(error))
-    }
-    return tell(event, answer, f"tool-coach: {tool} call failed {failed} times in this turn", tool, 0)
+    fate = f"failed {failed} times in this turn"
+    answer = {"additionalContext": "tool-coach: " + repeat_text(tool, f"has {fate}", quote(error))}
+    return tell(event, answer, f"tool-coach: {tool} call {fate}", tool, 0)
 
 
 def on_batch(event: "dict[str, Any]") -> int:
@@ -509,10 +505,8 @@ def on_batch(event: "dict[str, Any]") -> int:
             lines.append(f"tool-coach: {call['tool_name']} call repeated after it was refused")
             tool, times = max((tool, times), (call["tool_name"], refused + 1), key=lambda pair: pair[1])
     save_state(event, fd, kept, turn, changed)
-    for call in kept.values():
-        if (
-            call["denied_id"] and call["denied_id"] in ids and 0 < HAND_BACK_AFTER <= call["denied"]
-        ):  # it stands in the record already
+    for call in kept.values():  # one that was handed back, and stands in the record, when it was denied
+        if call["denied_id"] and call["denied_id"] in ids and 0 < HAND_BACK_AFTER <= call["denied"]:
             return say({"continue": False, "stopReason": HAND_BACK.format(tool=call["tool"], times=call["denied"])})
     return tell(event, {"additionalContext": "\n\n".join(notes)[:9000]}, "\n".join(lines), tool, times) if notes else 0
 
@@ -544,11 +538,8 @@ def on_command(event: "dict[str, Any]") -> int:
     try:
         if wish in ("on", "off"):
             switch(wish == "on")
-        reason = (
-            f"tool-coach is {'off' if os.path.lexists(switch_path()) else 'on'}"
-            if wish in ("", "on", "off")
-            else "usage: /tool-coach [on|off]"
-        )
+        reason = f"tool-coach is {'off' if os.path.lexists(switch_path()) else 'on'}"
+        reason += "" if wish in ("", "on", "off") else "; usage: /tool-coach [on|off]"
     except OSError as error:
         reason = f"tool-coach could not be switched {wish}: {error.strerror}"
     return say({"decision": "block", "reason": reason})
