@@ -684,9 +684,9 @@ def group_of(script: str, event: str, folder: str) -> "dict[str, Any]":
 
     Not the exec form: before 2.1.139 the client ignores its arguments and runs the event as a program.
     """
-    path = f"{folder}/{script}".replace("\\", "/")
-    for character in '"$`':
-        path = path.replace(character, "\\" + character)
+    path = f"{folder}/{script}"
+    for character in '\\"$`':
+        path = path.replace(character, "/" if os.name == "nt" and character == "\\" else "\\" + character)
     python = "python" if os.name == "nt" else "python3"
     handler = {"type": "command", "command": f'{python} -I -S "{path}"', "timeout": 10, **EVENTS[script][event]}
     matcher = {"matcher": handler.pop("matcher")} if "matcher" in handler else {}
@@ -821,7 +821,7 @@ def upgraded(new: str, old: str) -> "tuple[str, list[str], bool]":
     """Return new with the constants that old has otherwise, their names, and whether nothing else of old is lost."""
     try:
         (ours, rest), (theirs, old_rest) = constants_of(new), constants_of(old)
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # ValueError: a NUL, before 3.11.4
         return new, [], False
     names = [name for name in ours if theirs.get(name, ours[name]) != ours[name]]
     for name in names:
@@ -929,7 +929,7 @@ def uninstall(scripts: "list[str]", path: str, say_only: bool) -> None:
     if os.path.islink(folder):
         print(f"keep     what is in {folder}: it is a link to a folder of yours")
         files = [file for file in files if os.path.dirname(file) != folder]
-    files += [os.path.join(config_folder(), ACTION_LOG + end) for end in ("", ".old") if ACTION_LOG and not named]
+    files += [record_path() + end for end in ("", ".old") if not named]
     for file in [*files, *([] if any(registered(settings, path)) else [backup])]:
         info = os.lstat(file) if os.path.lexists(file) else None
         if info and stat.S_ISREG(info.st_mode) and (not hasattr(os, "geteuid") or info.st_uid == os.geteuid()):
@@ -959,6 +959,15 @@ def files_of(scripts: "list[str]") -> "list[str]":
         else:
             print(f"keep     {prompts}, which you edited")
     return files
+
+
+def record_path() -> str:
+    """Return the path of the record, by the ACTION_LOG of the installed script."""
+    import re
+
+    installed = read_text(os.path.join(config_folder(), "hooks", "recover_malformed_toolcall.py"))
+    found = re.search(r'^ACTION_LOG = "([^"]+)"', installed, re.M)
+    return os.path.join(config_folder(), found[1] if found else ACTION_LOG or "toolcall-hooks.log")
 
 
 def without_empty(settings: "dict[str, Any]") -> "dict[str, Any]":
@@ -1033,13 +1042,12 @@ def outcome_of(command: str, events: "list[dict[str, Any]]", plugin: str) -> str
     return error if run.returncode or run.stderr else str(outcome or quiet)
 
 
-def plugin_folder() -> str:
-    """Return the folder of the enabled plugin, "" if it is not installed."""
+def plugin_folder(settings: "Iterable[dict[str, Any]]") -> str:
+    """Return the folder of the plugin if one of some settings enables it, else ""."""
     try:
-        settings = read_settings(os.path.join(config_folder(), "settings.json"))[1]
         known = read_settings(os.path.join(config_folder(), "plugins", "installed_plugins.json"))[1]
         for name, places in known["plugins"].items():
-            if name.startswith("toolcall-hooks@") and settings["enabledPlugins"][name]:
+            if name.startswith("toolcall-hooks@") and any(its.get("enabledPlugins", {}).get(name) for its in settings):
                 return str((places[0] if isinstance(places, list) else places)["installPath"])
     except (SystemExit, AttributeError, LookupError, TypeError):
         pass
@@ -1089,25 +1097,29 @@ def status(scripts: "list[str]", path: str, as_json: bool) -> int:
     import hashlib
     import json
 
-    plugin, client, config = plugin_folder(), client_version(), config_folder()
+    client, config = client_version(), config_folder()
     places: "dict[str, dict[str, Any]]" = {}
-    broken = []
-    for file in settings_files(path) + (
-        glob.glob(os.path.join(plugin, ".claude-plugin", "hooks*.json")) if plugin else []
-    ):
-        try:
-            places[file] = read_settings(file)[1]
-        except SystemExit as error:
-            broken.append(str(error).replace("; nothing was changed", ""))
+    wrong = [client_problem(client)] if client_problem(client) else []
+
+    def look_into(files: "Iterable[str]") -> None:
+        for file in files:
+            try:
+                places[file] = read_settings(file)[1]
+            except SystemExit as error:
+                wrong.append(str(error).replace("; nothing was changed", ""))
+
+    look_into(settings_files(path))
+    plugin = plugin_folder(list(places.values()))
+    look_into(glob.glob(os.path.join(plugin, ".claude-plugin", "hooks*.json")) if plugin else [])
     found = [(place, *entry) for place, settings in places.items() for entry in registered(settings, place)]
     said = [f"Python {sys.version.split()[0]}"]
-    wrong = broken + [client_problem(client)] * bool(client_problem(client)) + ["no hook is registered"] * (not found)
+    wrong += [] if found else ["no hook is registered"]
     wrong += [f"disableAllHooks is set in {place}" for place in places if places[place].get("disableAllHooks")]
     for script in scripts:
         entries = [entry for entry in found if entry[2] == script]
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
         copy = os.path.join(config, "hooks", script)
-        file = copy if os.path.exists(copy) else source
+        file = copy if os.path.exists(copy) else os.path.join(plugin, script) if plugin else source
         text = read_text(file)
         digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
         version = text.partition('__version__ = "')[2].partition('"')[0]
@@ -1123,8 +1135,7 @@ def status(scripts: "list[str]", path: str, as_json: bool) -> int:
                 said.append(f"  {'ok     ' if got == expected else 'WRONG  '}{label}")
                 wrong += [] if got == expected else [f"{label}: {got} instead of {expected}, from {command}"]
     said += ["the coach is switched off"] if os.path.lexists(os.path.join(config, "tool-coach.off")) else []
-    log = os.path.join(config, ACTION_LOG) if ACTION_LOG else os.devnull
-    record = record_of(read_text(log + ".old") + read_text(log))
+    record = record_of(read_text(record_path() + ".old") + read_text(record_path()))
     if as_json:
         print(json.dumps({"status": said, "record": record, "wrong": wrong}, indent=2))
     else:
@@ -1136,7 +1147,10 @@ def status(scripts: "list[str]", path: str, as_json: bool) -> int:
 def maintain(argv: "list[str]") -> int:
     """Run a maintenance command; return the exit code."""
     import argparse
+    import io
 
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a console may lack the letters of a path
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument(

@@ -139,7 +139,7 @@ class MaintenanceTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.folder = Path(tempfile.mkdtemp(prefix="toolcall-hooks-"))
+        cls.folder = Path(tempfile.mkdtemp(prefix="toolcall-hooks-")).resolve()
         cls.addClassCleanup(shutil.rmtree, cls.folder, True)
         cls.folder.chmod(0o755)
         cls.state = cls.folder / "state"
@@ -367,10 +367,8 @@ class ShapesOfSettings(MaintenanceTest):
                     if kind == "line":  # of a trailing comma, Python 3.13 names the comma's own, others the next
                         places = [f"{self.settings}:{line}:" for line in place.split("-")]
                     else:
-                        places = [
-                            f'{self.settings}: "hooks" has a wrong shape at "{place}"',
-                            f"{self.settings}: cannot",
-                        ]
+                        shape = f'"hooks" has a wrong shape at "{place.replace("hooks", "")}"'
+                        places = [f"{self.settings}: {what}" for what in (shape, "cannot be read")]
                     self.assertTrue(any(words in error for words in places), error)
                     self.assertEqual(tree(self.home, times=True), before)
 
@@ -620,7 +618,7 @@ class Places(MaintenanceTest):
 
     @unittest.skipUnless(POSIX, "such names")
     def test_a_home_with_blanks_quotes_and_dollar_signs_works(self) -> None:
-        for name in (
+        names = [
             "my home",
             "it's",
             'a "quoted" one',
@@ -632,7 +630,9 @@ class Places(MaintenanceTest):
             "é 日本",
             "~",
             "-x",
-        ):
+            "!x",
+        ]
+        for name in [*names, "100%", "back\\slash"]:
             with self.subTest(name=name):
                 home = self.home / name
                 config = home / ".claude"
@@ -644,6 +644,27 @@ class Places(MaintenanceTest):
                     self.assertEqual(tree(home, times=True), before)
                     self.succeed("uninstall")
                 self.assertEqual(list(tree(home)), [".claude", ".claude/settings.json"])
+
+    @unittest.skipUnless(POSIX, "such names")
+    def test_a_console_that_lacks_the_letters_of_a_path_does_not_stop_it(self) -> None:
+        home = self.home / "日本é"
+        self.write(home / ".claude" / "settings.json", '{\n  "language": "日本"\n}\n')
+        with mock.patch.dict(os.environ, {"HOME": str(home), "PYTHONIOENCODING": "ascii"}):
+            for command in ("install --dry-run", "install", "status --only tool_coach.py", "uninstall"):
+                with self.subTest(command=command):
+                    done = self.run_process(*command.split())
+                    self.assertEqual((done.code, done.err), (0, ""))
+
+    def test_on_windows_the_command_has_plain_slashes_and_the_name_python(self) -> None:
+        folder = r"C:\Users\My Name\.claude\hooks"
+        with mock.patch.object(self.module.os, "name", "nt"):
+            group = self.module.group_of(SCRIPTS[1], "SessionEnd", folder)
+        command = f'python -I -S "C:/Users/My Name/.claude/hooks/{SCRIPTS[1]}"'
+        self.assertEqual(group, {"hooks": [{"type": "command", "command": command, "timeout": 10}]})
+        for form in (command, command.replace("/", "\\"), command.replace('"', "")):
+            group["hooks"][0]["command"] = form
+            found = list(self.module.registered({"hooks": {"SessionEnd": [group]}}, "path"))
+            self.assertEqual([entry[:2] for entry in found], [("SessionEnd", SCRIPTS[1])], form)
 
     def test_the_config_folder_of_the_environment_is_used_and_no_other(self) -> None:
         config = self.home / "elsewhere" / "config"
@@ -907,15 +928,17 @@ class Upgrades(MaintenanceTest):
             "a string over lines": "('one',\n'''two''')",
             "with the look of a constant": "(\n'one',\n'''two''',\n)[:\n2]",
         }
+        constants = {SCRIPTS[0]: "RECOVERY_PROMPTS", SCRIPTS[1]: "PASSING"}
         for name, form in forms.items():
-            for script, constant in ((SCRIPTS[0], "RECOVERY_PROMPTS"), (SCRIPTS[1], "PASSING")):
-                with self.subTest(form=name, constant=constant):
-                    self.fresh_home(None)
-                    self.succeed("install")
+            with self.subTest(form=name):
+                self.fresh_home(None)
+                self.succeed("install")
+                for script, constant in constants.items():
                     self.edit(script, rf"^{constant} = \(.*?^\)", f"{constant} = {form}")
-                    printed = self.succeed("install", module=self.newer)
+                printed = self.succeed("install", module=self.newer)
+                self.assert_all_newer()
+                for script, constant in constants.items():
                     self.assertIn(constant, printed)
-                    self.assert_all_newer()
                     self.assertEqual(list(getattr(self.installed(script), constant)), ["one", "two"])
 
     def test_a_constant_that_cannot_be_kept_leaves_the_former_script_beside_the_new_one(self) -> None:
@@ -952,8 +975,10 @@ class Upgrades(MaintenanceTest):
         self.assertEqual(list(tree(self.home)), [".claude", ".claude/settings.json"])
 
     def test_a_script_that_is_broken_is_kept_beside_the_new_one(self) -> None:
-        for text in ("def broken(", "\0", "KEEP_SEC = (", ""):
-            with self.subTest(text=text):
+        whole = (self.source / SCRIPTS[1]).read_text("utf-8")
+        cut = whole.replace("KEEP_SEC = 600", "KEEP_SEC = (600")
+        for text in ("def broken(", "\0", "KEEP_SEC = (", "", cut, whole.replace("KEEP_SEC = 600", "KEEP_SEC = 600\0")):
+            with self.subTest(text=text[:20]):
                 self.fresh_home(None)
                 self.succeed("install")
                 path = self.write(self.config / "hooks" / SCRIPTS[1], text)

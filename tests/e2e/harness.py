@@ -61,8 +61,8 @@ FIRST_BINARY_VERSION = "2.1.113"  # older ones are a JavaScript program for node
 # What a client must have for a test to make sense on it -> the first version that has it.
 SINCE = {
     "giving up on a call it cannot parse": "2.1.112",
-    "PostToolBatch": "2.1.122",
-    "UserPromptExpansion": "2.1.122",
+    "UserPromptExpansion": "2.1.116",
+    "PostToolBatch": "2.1.118",
     "a cap on blocks in a row": "2.1.158",
     "ending the turn from PreToolUse": "2.1.221",
     "rows for a hook's message to the person": "2.1.240",
@@ -645,6 +645,13 @@ class Home:
             raise RuntimeError(f"{shlex.join(words)}: exit code {done.returncode}: {done.stdout}")
         return done.stdout
 
+    def add_client_to_path(self, version: str) -> None:
+        """Make `claude`, as a person would type it, this version of the client."""
+        program = self.path / "bin" / "claude"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(client_command(version))} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+
     def install(self) -> Home:
         """Install both hooks with the recovery script's own command, and return this home."""
         self.maintain("install")
@@ -665,15 +672,13 @@ class Home:
 
     def environment(self, api: ScriptedApi | None = None) -> dict[str, str]:
         """All that the client gets as its environment. `python3` is the Python that runs this."""
-        bin_folder = Path(sys.executable).parent
-        if not (bin_folder / "python3").exists():
-            bin_folder = self.path / "bin"
-            bin_folder.mkdir(exist_ok=True)
-            if not (bin_folder / "python3").exists():
-                (bin_folder / "python3").symlink_to(sys.executable)
+        python, own = Path(sys.executable).parent, self.path / "bin"
+        if not (python / "python3").exists() and not (own / "python3").exists():
+            own.mkdir(exist_ok=True)
+            (own / "python3").symlink_to(sys.executable)
         return {
             "HOME": str(self.path),
-            "PATH": f"{bin_folder}:/usr/local/bin:/usr/bin:/bin",
+            "PATH": f"{own}:{python}:/usr/local/bin:/usr/bin:/bin",
             "LANG": "C.UTF-8",
             "XDG_RUNTIME_DIR": str(self.path),  # for the client's sockets, else left over in /tmp/cc-socks
             "ANTHROPIC_BASE_URL": api.url if api else "http://127.0.0.1:9",  # nobody listens there

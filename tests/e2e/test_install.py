@@ -111,6 +111,19 @@ class Installed(InstallTest):
             self.assertFalse((home.path / ".claude").exists())
 
     @on_each_version()
+    def test_a_client_on_the_path_that_knows_fewer_events_does_not_complain_at_its_start(self, version: str) -> None:
+        with Home() as home:
+            home.add_client_to_path(version)
+            home.install()
+            with ScriptedApi([Reply([text("hello back")])]) as api, Terminal(version, home, api) as terminal:
+                terminal.wait_ready()
+                terminal.submit("hello there")
+                terminal.wait_for("hello back")
+                self.assertEqual(terminal.settings_warning, "")
+            self.assert_works(version, home)
+            self.assertIn("a leaked call is sent back", home.maintain("status"))
+
+    @on_each_version()
     def test_hooks_that_were_there_still_run(self, version: str) -> None:
         with Home() as home:
             home.dump_hook("Stop")

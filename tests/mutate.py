@@ -1,0 +1,568 @@
+"""Break each decision of the two scripts, one at a time, and see a test go red.
+
+  python3 tests/mutate.py [--script NAME] [--line N or N-M] [--limit N] [--seed S] [--verbose]
+
+Prints what survives, file:line and the change, and at the end how many were made, killed, survived. A copy of the
+repository is broken, never the repository. The tests that concern the broken part run until one fails; one that
+fails or is slow without any change is left out. What the shared block says is changed in both scripts at once.
+
+Changed: comparisons, and/or, not, conditions, True and False, numbers (large ones tenfold), short strings, returns,
+statements of effect, elements of tables, parts of patterns. Not: what a user may edit (but for the patterns there),
+and wording.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+RECOVER, COACH = "recover_malformed_toolcall.py", "tool_coach.py"
+BEGIN, END = (f"# --- Shared by both scripts, letter for letter: {word} " for word in ("begin", "end"))
+# Test modules by the part of the code that they concern, those that find most first; missing ones are left out.
+TESTS = {
+    "decisions": ("test_decisions", "test_masking", "test_leaks", "test_recover", "test_hostile"),
+    "maintenance": ("test_decisions", "test_install", "test_status"),
+    "coach": ("test_decisions", "test_coach", "test_hostile"),
+}
+TESTS["shared"] = ("test_shared", *TESTS["coach"], "test_recover")
+SLOW_SEC = 20  # a test that takes longer is left out
+PATTERNS = (
+    "OPENER ARGUMENT_OPENER CLOSER CALL_GOES_ON FENCE HEADING UNDERLINE RULE LIST_ITEM OURS JUDGED PASSING".split()
+)
+SKIPPED = ("TYPE_CHECKING", "__version__", "SLASH_COMMAND", "HAND_BACK", "DENIED", "HANDLERS")
+COMPARISONS = {
+    "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",),
+    "in": ("not in",), "not in": ("in",), "is": ("is not",), "is not": ("is",),
+}  # fmt: skip
+NAMES = {"min": "max", "any": "all", "partition": "rpartition", "startswith": "endswith"}
+NAMES.update({new: old for old, new in NAMES.items()})
+STRIPPING = ("strip", "lstrip", "rstrip", "lower")
+# Changes without a difference, "function: before -> after", and why.
+EQUIVALENT: dict[str, str] = {}
+
+
+class Mutant(NamedTuple):
+    """A change of one script: what stands from start to end becomes new."""
+
+    script: str
+    start: int
+    end: int
+    new: str
+    line: int
+    where: str
+    change: str
+    part: str
+
+
+class Source:
+    """A script's text, as bytes for the positions of its syntax tree."""
+
+    def __init__(self, script: str) -> None:
+        self.script, self.data = script, (ROOT / script).read_bytes()
+        self.tree = ast.parse(self.data)
+        self.starts = [0]
+        for line in self.data.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+        self.parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        text = self.data.decode()
+        self.editable = (text.index("# --- Constants you may edit"), text.index("# --- Constants that follow"))
+        self.shared = (text.index(BEGIN), text.index(END))
+        self.maintenance = text.find("# --- Maintenance") if script == RECOVER else -1
+
+    def span(self, node: Any) -> tuple[int, int]:
+        """Return where a node begins and ends."""
+        start = self.starts[node.lineno - 1] + node.col_offset
+        return start, self.starts[node.end_lineno - 1] + node.end_col_offset
+
+    def text(self, start: int, end: int) -> str:
+        """Return a piece of the source."""
+        return self.data[start:end].decode()
+
+    def where(self, node: ast.AST) -> str:
+        """Return the function that a node stands in, or the constant."""
+        name, above = "", self.parents.get(node)
+        while above is not None:
+            if isinstance(above, ast.FunctionDef):
+                name = above.name
+            elif isinstance(above, (ast.Assign, ast.AnnAssign)) and isinstance(self.parents[above], ast.Module):
+                target = above.targets[0] if isinstance(above, ast.Assign) else above.target
+                name = target.id if isinstance(target, ast.Name) else ast.unparse(target)
+            above = self.parents.get(above)
+        return name
+
+    def part(self, start: int) -> str:
+        """Return the part of the code that a place belongs to."""
+        if self.shared[0] < start < self.shared[1]:
+            return "shared"
+        if self.script == COACH:
+            return "coach"
+        return "maintenance" if start > self.maintenance else "decisions"
+
+    def mutant(self, node: ast.AST, span: tuple[int, int], new: str, shown: tuple[int, int] | None = None) -> Mutant:
+        """Return the change of a span to new; shown: the piece of source in which it is shown."""
+        first, last = shown or span
+        before, after = self.text(first, last), self.text(first, span[0]) + new + self.text(span[1], last)
+        change = " -> ".join(" ".join(text.split())[:110] for text in (before, after))
+        line = self.data.count(b"\n", 0, span[0]) + 1
+        return Mutant(self.script, *span, new, line, self.where(node), change, self.part(span[0]))
+
+    def with_change(self, mutant: Mutant) -> bytes:
+        """Return the source with a change."""
+        return self.data[: mutant.start] + mutant.new.encode() + self.data[mutant.end :]
+
+
+def mutants_of(script: str) -> Iterator[Mutant]:
+    """Yield every change of a script that still compiles."""
+    source = Source(script)
+    seen = set()
+    for node in ast.walk(source.tree):
+        if is_skipped(source, node):
+            continue
+        for mutant in changes_of(source, node):
+            if (mutant.start, mutant.end, mutant.new) in seen or (script == COACH and mutant.part == "shared"):
+                continue
+            seen.add((mutant.start, mutant.end, mutant.new))
+            try:
+                tree = ast.parse(source.with_change(mutant))
+            except SyntaxError:
+                continue
+            if ast.dump(tree) != ast.dump(source.tree):
+                yield mutant
+
+
+def is_skipped(source: Source, node: ast.AST) -> bool:
+    """Tell whether a node holds no decision: wording, what a user edits, what stands for the type checker alone."""
+    if not hasattr(node, "lineno"):
+        return True
+    start, name = source.span(node)[0], source.where(node)
+    if source.editable[0] < start < source.editable[1] and name != "PASSING":
+        return True
+    above: ast.AST | None = node
+    while above is not None:
+        higher = source.parents.get(above)
+        if isinstance(higher, ast.If) and isinstance(higher.test, ast.Name) and higher.test.id == "TYPE_CHECKING":
+            return True
+        if isinstance(higher, ast.If) and "__name__" in ast.unparse(higher.test):
+            return True
+        if isinstance(higher, ast.JoinedStr):  # positions in there are wrong before Python 3.12
+            return True
+        if isinstance(higher, (ast.arg, ast.FunctionDef)) and above in (
+            getattr(higher, "annotation", None),
+            getattr(higher, "returns", None),
+        ):
+            return True
+        if isinstance(higher, ast.AnnAssign) and above is higher.annotation:
+            return True
+        above = higher
+    return name in SKIPPED or any(isinstance(node, kind) for kind in (ast.Import, ast.ImportFrom))
+
+
+def changes_of(source: Source, node: Any) -> Iterator[Mutant]:
+    """Yield the changes of one node."""
+    span = source.span(node)
+    if isinstance(node, ast.Compare):
+        for left, right in zip([node.left, *node.comparators], node.comparators):
+            yield from between(source, node, left, right, COMPARISONS)
+    elif isinstance(node, ast.BoolOp):
+        for left, right in zip(node.values, node.values[1:]):
+            yield from between(source, node, left, right, {"and": ("or",), "or": ("and",)})
+        yield from without_each(source, node, node.values)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield source.mutant(node, (span[0], span[0] + 4), "", span)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        if not any(isinstance(side, ast.JoinedStr) or is_text(side) for side in (node.left, node.right)):
+            yield from between(source, node, node.left, node.right, {"+": ("-",), "-": ("+",)})
+    elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
+        for value in ("True", "False")[isinstance(node, ast.While) :]:
+            if not isinstance(node.test, ast.Constant):
+                yield source.mutant(node.test, source.span(node.test), value)
+    elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        for test in [test for generator in node.generators for test in generator.ifs]:
+            for value in ("True", "False"):
+                yield source.mutant(test, source.span(test), value, span)
+    elif isinstance(node, ast.Constant):
+        yield from changes_of_constant(source, node)
+    elif isinstance(node, ast.JoinedStr) and is_pattern(source, node):
+        yield from changes_of_pattern(source, node)
+    elif (
+        isinstance(node, (ast.Tuple, ast.List, ast.Set))
+        and len(node.elts) > 1
+        and isinstance(node.ctx if hasattr(node, "ctx") else ast.Load(), ast.Load)
+    ):
+        if all(isinstance(element, (ast.Constant, ast.Starred)) for element in node.elts):
+            yield from without_each(source, node, node.elts)
+    elif isinstance(node, ast.Dict):
+        pairs = [(key or value, value) for key, value in zip(node.keys, node.values)]
+        starts = [source.span(key)[0] - 2 * (key is value) for key, value in pairs]
+        for index, (_, value) in enumerate(pairs):
+            end = starts[index + 1] if index + 1 < len(pairs) else source.span(value)[1]
+            yield source.mutant(node, (starts[index], end), "", (starts[index], source.span(value)[1]))
+    elif isinstance(node, ast.Call):
+        yield from changes_of_call(source, node)
+    elif isinstance(node, ast.stmt):
+        yield from changes_of_statement(source, node)
+
+
+def is_text(node: ast.AST) -> bool:
+    """Tell whether a node is a string or bytes."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
+
+
+def between(
+    source: Source, node: ast.AST, left: ast.AST, right: ast.AST, table: dict[str, tuple[str, ...]]
+) -> Iterator[Mutant]:
+    """Yield the changes of the operator that stands between two nodes."""
+    start, end = source.span(left)[1], source.span(right)[0]
+    found = re.search(r"(is\s+not|not\s+in|\b(?:is|in|and|or)\b|[<>!=]=?|[-+])", source.text(start, end))
+    if found:
+        for new in table.get(" ".join(found[0].split()), ()):
+            yield source.mutant(node, (start + found.start(), start + found.end()), new, source.span(node))
+
+
+def without_each(source: Source, node: ast.AST, elements: list[Any]) -> Iterator[Mutant]:
+    """Yield the changes that leave out one of several elements, with the operator or the comma beside it."""
+    spans = [source.span(element) for element in elements]
+    for index, (start, end) in enumerate(spans):
+        whole = (start, spans[index + 1][0]) if index + 1 < len(spans) else (spans[index - 1][1], end)
+        gap = source.text(spans[index - 1][1], start) if index + 1 == len(spans) else source.text(end, whole[1])
+        if "(" not in gap and ")" not in gap and "#" not in gap:
+            yield source.mutant(node, whole, "", source.span(node))
+
+
+def changes_of_constant(source: Source, node: ast.Constant) -> Iterator[Mutant]:
+    """Yield the changes of a constant."""
+    span, value = source.span(node), node.value
+    around = source.span(source.parents[node]) if hasattr(source.parents[node], "lineno") else span
+    shown = around if around[1] - around[0] < 100 else span
+    if isinstance(value, bool):
+        yield source.mutant(node, span, str(not value), shown)
+    elif isinstance(value, (int, float)):
+        for new in (value + 1, value - 1) if value < 50 else (value * 10, value // 10):
+            yield source.mutant(node, span, f"({new})" if new < 0 else repr(new), shown)
+    elif is_text(node):
+        if is_pattern(source, node):
+            yield from changes_of_pattern(source, node)
+        elif isinstance(source.parents[node], ast.Expr):
+            return  # a docstring
+        elif not re.search(rb"\s" if isinstance(value, bytes) else r"\s", value) and len(value) <= 40:
+            text = source.text(*span)
+            quote = text[-1]
+            yield source.mutant(node, (span[1] - 1, span[1]), f"X{quote}" if value else f"X{quote}", shown)
+
+
+def is_pattern(source: Source, node: ast.AST) -> bool:
+    """Tell whether a string is a regular expression."""
+    above: Any = source.parents[node]
+    while isinstance(above, (ast.BinOp, ast.Tuple)):
+        above = source.parents[above]
+    if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and above.args:
+        inside = [part for part in ast.walk(above.args[0]) if part is node]
+        return ast.unparse(above.func).startswith("re.") and bool(inside)
+    return source.where(node) in PATTERNS
+
+
+def changes_of_pattern(source: Source, node: ast.AST) -> Iterator[Mutant]:
+    """Yield the changes of a regular expression, one literal of a concatenation at a time."""
+    start, end = source.span(node)
+    literals = re.finditer(r"""([rRbBfF]*)(\"\"\"|'''|"|')((?:\\.|(?!\2).)*)\2""", source.text(start, end), re.S)
+    for literal in literals:
+        at = start + len(source.text(start, end)[: literal.start(3)].encode())
+        for first, last, new in pattern_edits(literal[3], "f" in literal[1].lower()):
+            place = (at + len(literal[3][:first].encode()), at + len(literal[3][:last].encode()))
+            shown = (max(at, place[0] - 30), min(at + len(literal[3].encode()), place[1] + 30))
+            yield source.mutant(node, place, new, shown)
+
+
+def pattern_edits(body: str, formatted: bool) -> Iterator[tuple[int, int, str]]:
+    """Yield (start, end, replacement) for the parts of a regular expression that can be left out or loosened."""
+    open_groups: list[tuple[int, list[int]]] = [(-1, [])]
+    at = 0
+    while at < len(body):
+        token = body[at]
+        if token == "\\":
+            at += 2
+        elif token == "[":
+            at = body.index("]", at + 2 + (body[at + 1] == "^")) + 1
+        elif token == "{" and formatted and body[at : at + 2] != "{{":
+            at = body.index("}", at) + 1
+        elif token == "{":
+            end = body.index("}", at) + 1 + formatted
+            for number in re.finditer(r"\d+", body[at:end]):
+                if int(number[0]) < 10:
+                    for new in (int(number[0]) + 1, int(number[0]) - 1):
+                        yield at + number.start(), at + number.end(), str(max(new, 0))
+            at = end
+        elif token == "(":
+            open_groups.append((at, []))
+            at += 3 if body[at + 1 : at + 2] == "?" else 1
+        elif token == "|":
+            open_groups[-1][1].append(at)
+            at += 1
+        elif token == ")" and len(open_groups) > 1:
+            start, bars = open_groups.pop()
+            yield from alternatives(body, start + 1, bars, at)
+            if re.match(r"\(\?(?:[=!]|<[=!])", body[start:]):
+                yield start, at + 1, ""
+            at += 1
+        else:
+            if token in "?*+" and at and body[at - 1] not in "(|":
+                yield at, at + 1, {"?": "", "*": "+", "+": "*"}[token]
+            at += 1
+    yield from alternatives(body, 0, open_groups[0][1], len(body))
+
+
+def alternatives(body: str, start: int, bars: list[int], end: int) -> Iterator[tuple[int, int, str]]:
+    """Yield the edits that leave out one alternative of a group."""
+    if bars:
+        head = re.match(r"\?(?:P<\w+>|[:=!]|<[=!])", body[start:end])
+        edges = [start + (head.end() if head else 0) - 1, *bars, end]
+        for left, right in zip(edges, edges[1:]):
+            yield (left, right, "") if left in bars else (left + 1, right + 1, "")
+
+
+def changes_of_call(source: Source, node: ast.Call) -> Iterator[Mutant]:
+    """Yield the changes of a call: another function, no stripping, a keyword less."""
+    span, function = source.span(node), node.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    if name in NAMES:
+        end = source.span(function)[1]
+        yield source.mutant(node, (end - len(name), end), NAMES[name], span)
+    if name in STRIPPING and isinstance(function, ast.Attribute):
+        yield source.mutant(node, (source.span(function.value)[1], span[1]), "", span)
+    if name == "update" and len(node.keywords) > 1:
+        for index, keyword in enumerate(node.keywords):
+            start, end = source.span(keyword)
+            if index + 1 < len(node.keywords):
+                yield source.mutant(node, (start, source.span(node.keywords[index + 1])[0]), "", (start, end))
+            else:
+                yield source.mutant(node, (source.span(node.keywords[index - 1])[1], end), "", (start - 2, end))
+
+
+def changes_of_statement(source: Source, node: ast.stmt) -> Iterator[Mutant]:
+    """Yield a statement of effect left out."""
+    above: Any = source.parents[node]
+    while above is not None and not isinstance(above, ast.FunctionDef):
+        above = source.parents.get(above)
+    if above is None:
+        return
+    dropped = isinstance(node, (ast.AugAssign, ast.Delete, ast.Continue, ast.Break, ast.Raise))
+    dropped |= isinstance(node, ast.Expr) and not isinstance(node.value, ast.Constant)
+    dropped |= isinstance(node, ast.Return) and node is not above.body[-1]
+    if isinstance(node, ast.Assign):
+        targets = [part for target in node.targets for part in ast.walk(target) if isinstance(part, ast.expr)]
+        names = {part.id for part in targets if isinstance(part, ast.Name)}
+        dropped |= any(isinstance(part, (ast.Subscript, ast.Attribute)) for part in targets)
+        set_before = {argument.arg for argument in above.args.args}
+        for other in ast.walk(above):
+            if isinstance(other, ast.Name) and isinstance(other.ctx, ast.Store) and other.lineno < node.lineno:
+                set_before.add(other.id)
+        dropped |= names <= set_before
+    if dropped:
+        yield source.mutant(node, source.span(node), "pass")
+
+
+# --- Running the tests ------------------------------------------------------------------------------------
+
+
+class Watch(unittest.TextTestResult):
+    """A result that stops at the first failure, notes how long each test takes, and ends the process if one hangs."""
+
+    limits: dict[str, float] = {}
+    seconds: dict[str, float] = {}
+    red: list[str] = []
+
+    def startTest(self, test: unittest.TestCase) -> None:
+        super().startTest(test)
+        signal.alarm(int(self.limits.get(test.id(), SLOW_SEC * 10)) + 1)
+        self.seconds[test.id()] = time.monotonic()
+
+    def stopTest(self, test: unittest.TestCase) -> None:
+        super().stopTest(test)
+        self.seconds[test.id()] = time.monotonic() - self.seconds[test.id()]
+
+
+def run_tests(job: dict[str, Any]) -> None:
+    """In a process of its own: run the tests of a job, and print what became of them."""
+    sys.path.insert(0, str(ROOT))
+    loader = unittest.TestLoader()
+    if "modules" in job:
+        suite = loader.loadTestsFromNames(job["modules"])
+    else:
+        suite = loader.loadTestsFromNames(list(job["limits"]))
+        Watch.limits = job["limits"]
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        runner = unittest.TextTestRunner(nowhere, resultclass=Watch, failfast="limits" in job)
+        result = runner.run(suite)
+    bad = [*result.failures, *result.errors]
+    red = sorted({(getattr(test, "test_case", None) or test).id() for test, _ in bad})
+    print(json.dumps({"red": red, "seconds": Watch.seconds}))
+
+
+class Place:
+    """A copy of the repository in which one change at a time is tried."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "copy"
+        self.home = folder / "home"
+        self.home.mkdir()
+        shutil.copytree(ROOT, self.folder, ignore=shutil.ignore_patterns(".git", "__pycache__", ".*_cache", "e2e"))
+
+    def run(self, job: dict[str, Any], limit: float) -> dict[str, Any] | None:
+        """Run a job; None if it does not end well or not in time."""
+        env = {"HOME": str(self.home), "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, str(self.folder / "tests" / "mutate.py"), "--job", json.dumps(job)]
+        with subprocess.Popen(
+            command, env=env, cwd=self.folder / "tests", start_new_session=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        ) as process:  # fmt: skip
+            try:
+                out, _ = process.communicate(timeout=limit)
+                answer = json.loads(out.splitlines()[-1])
+            except (subprocess.TimeoutExpired, ValueError, LookupError):
+                answer = None
+            finally:
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+        return answer if isinstance(answer, dict) else None
+
+    def put(self, sources: dict[str, Source], mutant: Mutant | None) -> None:
+        """Write the scripts, with a change or without."""
+        for name, source in sources.items():
+            data = source.data
+            if mutant and mutant.script == name:
+                data = source.with_change(mutant)
+            elif mutant and mutant.part == "shared":
+                changed = sources[mutant.script].with_change(mutant)
+                begin, end = sources[mutant.script].shared
+                block = changed[begin : end + len(changed) - len(sources[mutant.script].data)]
+                data = data[: source.shared[0]] + block + data[source.shared[1] :]
+            (self.folder / name).write_bytes(data)
+
+
+class Pass:
+    """One run over many mutants: which tests there are, how long they take, which of them found what."""
+
+    def __init__(self, folder: Path, verbose: bool) -> None:
+        self.sources = {name: Source(name) for name in (RECOVER, COACH)}
+        self.places = [Place(folder / str(number)) for number in range(2) if not (folder / str(number)).mkdir()]
+        self.tests: dict[str, list[str]] = {}
+        self.seconds: dict[str, float] = {}
+        self.found: dict[str, list[str]] = {}
+        self.lock = threading.Lock()
+        self.verbose = verbose
+
+    def measure(self, parts: set[str]) -> None:
+        """Run the tests of some parts without a change; those that are red or slow are left out from now on."""
+        modules = list(dict.fromkeys(name for part in sorted(parts) for name in TESTS[part]))
+        modules = [name for name in modules if (ROOT / "tests" / f"{name}.py").exists()]
+        with ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(self.measure_module, modules))
+        for name, answer in zip(modules, answers):
+            if answer is None:
+                raise SystemExit(f"{name} does not end without any change")
+            left_out = {*answer["red"], *(test for test, took in answer["seconds"].items() if took > SLOW_SEC)}
+            for test in sorted(left_out):
+                print(f"left out, {'red' if test in answer['red'] else 'slow'} without any change: {test}")
+            usable = {test: took for test, took in answer["seconds"].items() if test not in left_out}
+            self.seconds.update(usable)
+            self.tests[name] = sorted(usable, key=lambda test: (test.rpartition(".")[0], usable[test]))
+
+    def measure_module(self, name: str) -> dict[str, Any] | None:
+        """Run one module of tests without a change."""
+        with self.lock:
+            place = self.places.pop()
+        try:
+            return place.run({"modules": [name]}, 900)
+        finally:
+            self.places.append(place)
+
+    def survives(self, mutant: Mutant) -> bool:
+        """Tell whether no test goes red; those that found changes in the same function run first."""
+        tests = [test for name in TESTS[mutant.part] for test in self.tests.get(name, [])]
+        first = [test for test in self.found.get(mutant.where, []) if test in tests]
+        order = list(dict.fromkeys([*first, *tests]))
+        limits = {test: 10 + 5 * self.seconds[test] for test in order}
+        with self.lock:
+            place = self.places.pop()
+        try:
+            place.put(self.sources, mutant)
+            answer = place.run({"limits": limits}, 600)
+        finally:
+            place.put(self.sources, None)
+            self.places.append(place)
+        if answer and answer["red"]:
+            with self.lock:
+                found = self.found.setdefault(mutant.where, [])
+                found[:] = [*answer["red"], *(test for test in found if test not in answer["red"])][:12]
+        if self.verbose:
+            fate = "no answer" if answer is None else " ".join(answer["red"]) or "SURVIVES"
+            print(f"{mutant.script}:{mutant.line}: {mutant.where}: {mutant.change} | {fate}", flush=True)
+        return bool(answer and not answer["red"])
+
+
+def main(argv: list[str]) -> int:
+    """Make the mutants, try them, print what survives; return 1 if any does."""
+    assert __doc__
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--script", choices=[RECOVER, COACH], help="this one alone")
+    parser.add_argument("--part", choices=list(TESTS), help="this part alone")
+    parser.add_argument("--line", help="this line alone, or these: 120-180")
+    parser.add_argument("--limit", type=int, help="so many, drawn at random")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--verbose", action="store_true", help="print every mutant and the test that found it")
+    parser.add_argument("--list", action="store_true", help="print the mutants, and run nothing")
+    parser.add_argument("--job", help=argparse.SUPPRESS)
+    options = parser.parse_args(argv)
+    if options.job:
+        run_tests(json.loads(options.job))
+        return 0
+    mutants = [mutant for name in (RECOVER, COACH) if options.script in (None, name) for mutant in mutants_of(name)]
+    if options.line:
+        first, _, last = options.line.partition("-")
+        mutants = [mutant for mutant in mutants if int(first) <= mutant.line <= int(last or first)]
+    mutants = [mutant for mutant in mutants if options.part in (None, mutant.part)]
+    known = [mutant for mutant in mutants if f"{mutant.where}: {mutant.change}" in EQUIVALENT]
+    mutants = [mutant for mutant in mutants if mutant not in known]
+    if options.limit is not None and options.limit < len(mutants):
+        mutants = sorted(random.Random(options.seed).sample(mutants, options.limit))
+    if options.list:
+        print("\n".join(f"{m.script}:{m.line}: {m.where}: {m.change}" for m in mutants))
+        print(f"{len(mutants)} mutants, {len(known)} more without a difference")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="toolcall-hooks-mutate-") as folder:
+        this = Pass(Path(folder), options.verbose)
+        this.measure({mutant.part for mutant in mutants})
+        surviving = 0
+        with ThreadPoolExecutor(2) as pool:
+            for mutant, survives in zip(mutants, pool.map(this.survives, mutants)):
+                if survives:
+                    surviving += 1
+                    print(f"{mutant.script}:{mutant.line}: {mutant.where}: {mutant.change}", flush=True)
+    print(
+        f"{len(mutants)} mutants, {len(mutants) - surviving} killed, {surviving} survive; "
+        f"{len(known)} more without a difference"
+    )
+    return 1 if surviving else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
