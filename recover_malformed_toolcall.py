@@ -264,15 +264,15 @@ def is_mention(words_before: int, leads: bool, on_one_line: bool, tail: str) -> 
 # --- Pure part: reading a reply, the budget, the words ----------------------------------------------------
 
 
-def last_turn(rows: "Iterable[dict[str, Any]]", subagent: bool) -> "dict[str, Any] | None":
-    """Return what the transcript says of the reply that ended the turn; None if it is not written yet.
+def last_turn(rows: "Iterable[dict[str, Any]]", subagent: bool) -> "dict[str, Any]":
+    """Return what the transcript says of the turn that ended.
 
     rows: the transcript's rows, newest first; a reply is one row per content block, joined by message.id. The result:
-    texts (of its text blocks), tool_use (it holds a real tool call), synthetic (the client wrote it), tool_ran (a call
-    ran since the last prompt or block; its result may be missing still when Stop fires, up to 2.1.122).
+    written (the last reply is there; up to 2.1.305 it mostly is not yet when Stop fires), texts (of its text blocks),
+    tool_use (it holds a real tool call), synthetic (the client wrote it), tool_ran (since the last prompt or block).
     """
     turn: "dict[str, Any]" = {"texts": [], "tool_use": False, "synthetic": False, "tool_ran": False}
-    reply = None
+    reply, awaited = None, False
     for row in rows:
         message = row.get("message")
         if not isinstance(message, dict) or (row.get("isSidechain") is True and not subagent):
@@ -283,14 +283,17 @@ def last_turn(rows: "Iterable[dict[str, Any]]", subagent: bool) -> "dict[str, An
         kinds = [block.get("type") for block in blocks]
         if row.get("type") == "assistant":
             reply = reply or (message.get("id"),)
-            if reply == (message.get("id"),):
+            if reply == (message.get("id"),) and not awaited:
                 turn["tool_use"] |= "tool_use" in kinds
                 turn["synthetic"] |= message.get("model") == "<synthetic>"
                 turn["texts"][:0] = [text_of(block, "text").strip() for block in blocks if block.get("type") == "text"]
             turn["tool_ran"] |= "tool_use" in kinds
-        elif row.get("type") == "user" and (reply is None or "tool_result" not in kinds):
-            break
-    return turn if reply else None
+        elif row.get("type") == "user":
+            awaited = awaited or reply is None  # what follows it is not written yet
+            if "tool_result" not in kinds:
+                break
+            turn["tool_ran"] = True
+    return {**turn, "written": reply is not None and not awaited}
 
 
 def judge(message: str, turn: "dict[str, Any] | None") -> "tuple[str, str]":
@@ -545,7 +548,8 @@ def read_turn(path: str, subagent: bool, message: str, wait_sec: float) -> "dict
             turn = last_turn(rows_from_end(path), subagent)
         except (OSError, ValueError):  # ValueError: a path with a NUL
             turn = None
-        if (turn and (not message or message in turn["texts"])) or time.monotonic() >= deadline:
+        there = turn and turn["written"] and (not message or message in turn["texts"])
+        if there or time.monotonic() >= deadline:
             return turn
         time.sleep(0.05)
 
@@ -587,7 +591,7 @@ def answer(event: "dict[str, Any]", kind: str, tool: str, row_goes_on: bool) -> 
     """Spend a retry on a malformed stop and say what follows; nothing is said unless it could be counted."""
     name, prompts = event["hook_event_name"], read_prompts()
     cap = os.environ.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "")
-    number = int(cap) if cap.isascii() and cap.isdigit() and len(cap) < 20 else BLOCK_CAP
+    number = int(cap[:9]) if cap.isascii() and cap.isdigit() else BLOCK_CAP
     row_cap = 0 if name == "StopFailure" else number
     fd = lock_state(burst_path(event))
     outcome, state = spend(load_state(fd), time.time(), row_cap, row_goes_on)

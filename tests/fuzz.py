@@ -33,10 +33,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Callable, NamedTuple
 
+from recover_malformed_toolcall import ARGUMENT, CALL, PREFIX
+
 import support
 from support import GIVE_UP, Answer, Event
-
-from recover_malformed_toolcall import ARGUMENT, CALL, PREFIX
 
 SLOW_SEC = 10  # a hook that takes longer is a failure
 OURS = re.compile(r"state/cc-(recover|tool-coach)-[^/]*|home/\.claude/(toolcall-hooks\.log(\.old)?|tool-coach\.off)")
