@@ -93,12 +93,14 @@ def mask_code(text: str) -> str:
     paragraph: "list[str]" = []
     columns: "list[int]" = []  # where the content of each open list item begins
     fence, fence_column = "", 0
+    is_rule, is_heading, is_fence = (re.compile(pattern).match for pattern in (RULE, HEADING, FENCE))
 
     def end_paragraph(indent: int) -> None:
         if paragraph:
             masked.extend(mask_spans("\n".join(paragraph)).split("\n"))
             paragraph.clear()
-        columns[:] = [column for column in columns if column <= indent]
+        while columns and columns[-1] > indent:
+            columns.pop()
 
     for line in text.split("\n"):
         line = line.expandtabs(4)
@@ -117,7 +119,7 @@ def mask_code(text: str) -> str:
             continue
         base = max([column for column in columns if column <= indent], default=0)
         inside = bool(paragraph) and base == max(columns, default=0)  # the open paragraph is this line's container
-        items = items_opened(line, base, inside)
+        items = items_opened(line, base, inside) if rest[0] in "*+-0123456789" else []
         if items:
             end_paragraph(indent)
             columns += items
@@ -125,7 +127,7 @@ def mask_code(text: str) -> str:
             rest = line[base:].lstrip(" ")
             indent = len(line) - len(rest)
         indented = indent >= base + 4
-        opening = None if indented else re.match(FENCE, rest)
+        opening = None if indented else is_fence(rest)
         quoted = rest.startswith(">") and rest.strip() != ">"
         if not rest:
             masked.append(line)
@@ -136,7 +138,7 @@ def mask_code(text: str) -> str:
             masked.append(line[:base] + BLOCK_CODE * (len(line) - base))
             if opening:
                 fence, fence_column = opening[1], base
-        elif re.match(RULE, rest) or re.match(HEADING, rest) or (inside and re.match(UNDERLINE, rest)):
+        elif is_rule(rest) or is_heading(rest) or (inside and re.match(UNDERLINE, rest)):
             end_paragraph(indent)
             masked.append(mask_spans(line))
         else:
@@ -175,19 +177,20 @@ def mask_spans(paragraph: str) -> str:
 
     zones: "list[tuple[int, int]]" = []  # from a call's first argument to its closing tag
     opener, closer = re.compile(OPENER + r"\s*" + ARGUMENT_OPENER), re.compile(CLOSER)
-    call = opener.search(paragraph)
+    call, closed = opener.search(paragraph), True
     while call:
         end = call.end()
         before = paragraph[max(0, call.start() - 200) : call.start()]
         if not re.search(r"`(?: ?|[^\s`]\S{0,39}\s+)\Z", before):  # else the call is what a span begins with
-            closing = closer.search(paragraph, end)
+            closing = closer.search(paragraph, end) if closed else None
+            closed = closing is not None  # if one has no closing tag, none after it has
             if closing or len(before.rpartition("\n")[2].split()) <= 1:
                 end = closing.end() if closing else len(paragraph)
                 zones.append((call.end(), end))
         call = opener.search(paragraph, end)
     runs: "list[tuple[int, int, int, int]]" = []  # zone, start, end, escaped ticks
     zone = 0
-    for run in re.finditer(r"(\\*)(`+)", paragraph):
+    for run in re.finditer(r"(?<!\\)(\\*)(`+)", paragraph):
         while zone < len(zones) and zones[zone][1] <= run.start(2):
             zone += 1
         inside = zone < len(zones) and zones[zone][0] <= run.start(2)

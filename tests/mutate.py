@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import io
 import json
 import os
 import random
@@ -30,7 +31,7 @@ import unittest
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 RECOVER, COACH = "recover_malformed_toolcall.py", "tool_coach.py"
@@ -43,9 +44,10 @@ TESTS = {
 }
 TESTS["shared"] = ("test_shared", *TESTS["coach"], "test_recover")
 SLOW_SEC = 20  # a test that takes longer is left out
-PATTERNS = (
-    "OPENER ARGUMENT_OPENER CLOSER CALL_GOES_ON FENCE HEADING UNDERLINE RULE LIST_ITEM OURS JUDGED PASSING".split()
-)
+PATTERNS = {
+    *("OPENER", "ARGUMENT_OPENER", "CLOSER", "CALL_GOES_ON", "FENCE", "HEADING", "UNDERLINE", "RULE", "LIST_ITEM"),
+    *("OURS", "JUDGED", "PASSING"),
+}
 SKIPPED = ("TYPE_CHECKING", "__version__", "SLASH_COMMAND", "HAND_BACK", "DENIED", "HANDLERS")
 COMPARISONS = {
     "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"), "==": ("!=",), "!=": ("==",),
@@ -123,6 +125,17 @@ class Source:
         line = self.data.count(b"\n", 0, span[0]) + 1
         return Mutant(self.script, *span, new, line, self.where(node), change, self.part(span[0]))
 
+    def compiles(self, node: ast.AST, mutant: Mutant) -> bool:
+        """Tell whether the statement of the module that a node stands in is one still, with a change."""
+        while not isinstance(self.parents[node], ast.Module):
+            node = self.parents[node]
+        start, end = self.span(node)
+        try:
+            ast.parse(self.text(start, mutant.start) + mutant.new + self.text(mutant.end, end))
+        except SyntaxError:
+            return False
+        return True
+
     def with_change(self, mutant: Mutant) -> bytes:
         """Return the source with a change."""
         return self.data[: mutant.start] + mutant.new.encode() + self.data[mutant.end :]
@@ -139,11 +152,7 @@ def mutants_of(script: str) -> Iterator[Mutant]:
             if (mutant.start, mutant.end, mutant.new) in seen or (script == COACH and mutant.part == "shared"):
                 continue
             seen.add((mutant.start, mutant.end, mutant.new))
-            try:
-                tree = ast.parse(source.with_change(mutant))
-            except SyntaxError:
-                continue
-            if ast.dump(tree) != ast.dump(source.tree):
+            if source.compiles(node, mutant):
                 yield mutant
 
 
@@ -190,13 +199,13 @@ def changes_of(source: Source, node: Any) -> Iterator[Mutant]:
         if not any(isinstance(side, ast.JoinedStr) or is_text(side) for side in (node.left, node.right)):
             yield from between(source, node, node.left, node.right, {"+": ("-",), "-": ("+",)})
     elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
-        for value in ("True", "False")[isinstance(node, ast.While) :]:
+        for forced in ("True", "False")[isinstance(node, ast.While) :]:
             if not isinstance(node.test, ast.Constant):
-                yield source.mutant(node.test, source.span(node.test), value)
+                yield source.mutant(node.test, source.span(node.test), forced)
     elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         for test in [test for generator in node.generators for test in generator.ifs]:
-            for value in ("True", "False"):
-                yield source.mutant(test, source.span(test), value, span)
+            for forced in ("True", "False"):
+                yield source.mutant(test, source.span(test), forced, span)
     elif isinstance(node, ast.Constant):
         yield from changes_of_constant(source, node)
     elif isinstance(node, ast.JoinedStr) and is_pattern(source, node):
@@ -256,15 +265,14 @@ def changes_of_constant(source: Source, node: ast.Constant) -> Iterator[Mutant]:
     elif isinstance(value, (int, float)):
         for new in (value + 1, value - 1) if value < 50 else (value * 10, value // 10):
             yield source.mutant(node, span, f"({new})" if new < 0 else repr(new), shown)
-    elif is_text(node):
+    elif isinstance(value, (str, bytes)):
         if is_pattern(source, node):
             yield from changes_of_pattern(source, node)
         elif isinstance(source.parents[node], ast.Expr):
             return  # a docstring
-        elif not re.search(rb"\s" if isinstance(value, bytes) else r"\s", value) and len(value) <= 40:
-            text = source.text(*span)
-            quote = text[-1]
-            yield source.mutant(node, (span[1] - 1, span[1]), f"X{quote}" if value else f"X{quote}", shown)
+        elif (len(value.split()) == 1 and len(value) <= 40) or not value:
+            quote = source.text(*span)[-1]
+            yield source.mutant(node, (span[1] - 1, span[1]), f"X{quote}", shown)
 
 
 def is_pattern(source: Source, node: ast.AST) -> bool:
@@ -382,11 +390,10 @@ def changes_of_statement(source: Source, node: ast.stmt) -> Iterator[Mutant]:
 
 
 class Watch(unittest.TextTestResult):
-    """A result that stops at the first failure, notes how long each test takes, and ends the process if one hangs."""
+    """A result that notes how long each test takes, and ends the process if one takes longer than it may."""
 
-    limits: dict[str, float] = {}
-    seconds: dict[str, float] = {}
-    red: list[str] = []
+    limits: ClassVar[dict[str, float]] = {}
+    seconds: ClassVar[dict[str, float]] = {}
 
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
@@ -399,20 +406,18 @@ class Watch(unittest.TextTestResult):
 
 
 def run_tests(job: dict[str, Any]) -> None:
-    """In a process of its own: run the tests of a job, and print what became of them."""
+    """In a process of its own: run the tests of a job, and print what became of them.
+
+    job: {"modules": [name]} for all tests of these, or {"limits": {test: seconds}} for these up to the first failure.
+    """
     sys.path.insert(0, str(ROOT))
-    loader = unittest.TestLoader()
-    if "modules" in job:
-        suite = loader.loadTestsFromNames(job["modules"])
-    else:
-        suite = loader.loadTestsFromNames(list(job["limits"]))
-        Watch.limits = job["limits"]
-    with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        runner = unittest.TextTestRunner(nowhere, resultclass=Watch, failfast="limits" in job)
-        result = runner.run(suite)
-    bad = [*result.failures, *result.errors]
-    red = sorted({(getattr(test, "test_case", None) or test).id() for test, _ in bad})
-    print(json.dumps({"red": red, "seconds": Watch.seconds}))
+    Watch.limits.update(job.get("limits", {}))
+    suite = unittest.TestLoader().loadTestsFromNames(job.get("modules", list(Watch.limits)))
+    result = Watch(unittest.runner._WritelnDecorator(io.StringIO()), False, 0)
+    result.failfast = bool(Watch.limits)
+    suite.run(result)
+    bad = [getattr(test, "test_case", test) for test, _ in [*result.failures, *result.errors]]
+    print(json.dumps({"red": sorted({test.id() for test in bad}), "seconds": Watch.seconds}))
 
 
 class Place:
@@ -421,7 +426,7 @@ class Place:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "copy"
         self.home = folder / "home"
-        self.home.mkdir()
+        self.home.mkdir(parents=True)
         shutil.copytree(ROOT, self.folder, ignore=shutil.ignore_patterns(".git", "__pycache__", ".*_cache", "e2e"))
 
     def run(self, job: dict[str, Any], limit: float) -> dict[str, Any] | None:
@@ -463,7 +468,7 @@ class Pass:
 
     def __init__(self, folder: Path, verbose: bool) -> None:
         self.sources = {name: Source(name) for name in (RECOVER, COACH)}
-        self.places = [Place(folder / str(number)) for number in range(2) if not (folder / str(number)).mkdir()]
+        self.places = [Place(folder / str(number)) for number in range(2)]
         self.tests: dict[str, list[str]] = {}
         self.seconds: dict[str, float] = {}
         self.found: dict[str, list[str]] = {}
