@@ -75,7 +75,7 @@ CLOSER = rf"</(?:{PREFIX})?{CALL}\s*>"
 # What follows a call's opening tag: an argument, a closing tag, the end of the message, or a tag cut off there.
 CALL_GOES_ON = rf"\s*(?:\Z|{ARGUMENT_OPENER}|</(?:{PREFIX})?(?:{CALL}|{ARGUMENT}|function_)|<{PREFIX}|<[^<>]*\Z)"
 # Markdown, at the start of a line without its indentation.
-FENCE = r"(`{3,}(?=[^`]*$)|~{3,})"
+FENCE = r"(`{3,}(?=[^`\x01]*$)|~{3,})"
 HEADING, UNDERLINE = r"#{1,6}(?: |$)", r"(?:=+|-+) *$"
 RULE = r"([*_-])(?: *\1){2,} *$"
 LIST_ITEM = r"(?:[*+-]|(\d{1,9})[.)])(?: {1,4}(?! |$)| |$)"
@@ -181,7 +181,7 @@ def mask_spans(paragraph: str) -> str:
     while call:
         end = call.end()
         before = paragraph[max(0, call.start() - 200) : call.start()]
-        if not re.search(r"`(?: ?|[^\s`]\S{0,39}\s+)\Z", before):  # else the call is what a span begins with
+        if not re.search(r"[`\x01](?: ?|[^\s`\x01]\S{0,39}\s+)\Z", before):  # else the call is what a span begins with
             closing = closer.search(paragraph, end) if closed else None
             closed = closing is not None  # if one has no closing tag, none after it has
             if closing or len(before.rpartition("\n")[2].split()) <= 1:
@@ -317,8 +317,8 @@ def spend(state: "dict[str, Any]", now: float, row_cap: int, row_goes_on: bool) 
     row_cap: blocks in a row that the client lets pass, 0 = any number; row_goes_on: nothing ran since the last one.
     """
     numbers = [state.get(name) for name in ("count", "row", "ts")]
-    count, row, ts = (number if isinstance(number, (int, float)) else 0 for number in numbers)
-    if not 0 <= now - ts <= STREAK_WINDOW_SEC or count < 0:
+    count, row, ts = (n if isinstance(n, (int, float)) and 0 <= n < 1e15 else 0 for n in numbers)  # no NaN either
+    if not 0 <= now - ts <= STREAK_WINDOW_SEC:
         count = row = 0
     row = row if row_goes_on else 0
     used = {"count": count + 1, "ts": now, "last_idx": state.get("last_idx"), "row": row + 1 if row_cap else 0}
@@ -400,6 +400,11 @@ def open_private(path: str, flags: int) -> int:
         os.close(fd)
         raise PermissionError(f"{path} is not the user's own regular file")
     return fd
+
+
+def at_once(path: str, flags: int) -> int:
+    """Open a file for open(), which would wait for ever at a pipe without this."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def is_idle(path: str, idle: bytes) -> bool:
@@ -525,7 +530,7 @@ def rows_from_end(path: str) -> "Iterator[dict[str, Any]]":
     """Yield the transcript's message rows, newest first, from its last TAIL_BYTES; broken rows are passed over."""
     import json
 
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+    with open(path, "rb", opener=at_once) as file:
         info = os.fstat(file.fileno())
         position = info.st_size if stat.S_ISREG(info.st_mode) else 0
         stop, carry = max(0, position - TAIL_BYTES), b""
@@ -560,12 +565,10 @@ def read_turn(path: str, subagent: bool, message: str, wait_sec: float) -> "dict
 def read_prompts() -> "list[str]":
     """Return the prompts of prompts.txt beside this file, or RECOVERY_PROMPTS."""
     try:
-        fd = os.open(
-            os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts.txt"),
-            os.O_RDONLY | getattr(os, "O_NONBLOCK", 0),
-        )
-        lines = os.read(fd, 200_000).decode("utf-8-sig", "replace").splitlines()
-        os.close(fd)
+        with open(
+            os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts.txt"), "rb", opener=at_once
+        ) as file:
+            lines = file.read(200_000).decode("utf-8-sig", "replace").splitlines()
     except OSError:
         lines = []
     prompts = [line.strip()[:1000] for line in lines if line.strip() and not line.lstrip().startswith("#")]

@@ -209,11 +209,16 @@ def open_private(path: str, flags: int) -> int:
     return fd
 
 
+def at_once(path: str, flags: int) -> int:
+    """Open a file for open(), which would wait for ever at a pipe without this."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def is_idle(path: str, idle: bytes) -> bool:
     """Tell whether the state at path is missing, empty, unreadable, or begins with idle."""
     try:
         fd = open_private(path, os.O_RDONLY)
-    except OSError:
+    except (OSError, ValueError):
         return True
     start = os.read(fd, len(idle))
     os.close(fd)
@@ -368,10 +373,10 @@ def in_one_message(event: "dict[str, Any]", other: str) -> bool:
     replies: "dict[str, str]" = {}
     ids = {other, text_of(event, "tool_use_id")}
     try:
-        with open(text_of(event, "transcript_path"), "rb") as file:
+        with open(text_of(event, "transcript_path"), "rb", opener=at_once) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
             lines = file.read(TAIL_BYTES).split(b"\n")
-    except OSError:
+    except (OSError, ValueError):
         return True
     for line in lines:
         try:

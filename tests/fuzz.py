@@ -33,8 +33,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Callable, NamedTuple
 
-from recover_malformed_toolcall import ARGUMENT, CALL, PREFIX
-
 import support
 from support import GIVE_UP, Answer, Event
 
@@ -42,6 +40,19 @@ SLOW_SEC = 10  # a hook that takes longer is a failure
 OURS = re.compile(r"state/cc-(recover|tool-coach)-[^/]*|home/\.claude/(toolcall-hooks\.log(\.old)?|tool-coach\.off)")
 RECORD_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ(\t[!-~]{1,100}){5}")
 Random = random.Random
+
+
+def load(script: Path) -> ModuleType:
+    """Import a script from where it lies."""
+    spec = importlib.util.spec_from_file_location(f"fuzzed_{script.stem}", script)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SCRIPT = load(support.RECOVER)
+ARGUMENT, CALL, PREFIX = SCRIPT.ARGUMENT, SCRIPT.CALL, SCRIPT.PREFIX
 
 
 class Yard:
@@ -89,15 +100,6 @@ class Yard:
                     content = path.read_bytes() if stat.S_ISREG(info.st_mode) else b""
                     found[str(path.relative_to(self.folder))] = (info.st_mode, content)
         return found
-
-
-def load(script: Path) -> ModuleType:
-    """Import a script from where it lies."""
-    spec = importlib.util.spec_from_file_location(f"fuzzed_{script.stem}", script)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def check(truth: object, what: str) -> None:
@@ -626,7 +628,8 @@ def detection_case(r: Random, yard: Yard) -> None:
         yard.note("text", text)
         masked = mask(text)
         check(masked.count("\n") == text.count("\n"), "masking changes the number of lines")
-        check(mask(masked) == masked, "masking twice is not masking once")
+        if "\\`" not in text:  # an escaped tick can close a span but not open one: hidden it is no partner any more
+            check(mask(masked) == masked, "masking twice is not masking once")
         tick = r.choice("`~")
         longest = max((len(run) for run in re.findall(f"{tick}+", text)), default=0)
         fence = tick * max(3, longest + 1)
@@ -765,8 +768,8 @@ def less_ours(yard: Yard, settings: Any) -> tuple[Any, int]:
             elif others:
                 left.append({**group, "hooks": others})
         settings["hooks"][event] = left
-    settings["hooks"] = {event: groups for event, groups in settings.get("hooks", {}).items() if groups}
-    return settings, len(ours)
+    hooks = {event: groups for event, groups in settings.pop("hooks", {}).items() if groups}
+    return {"hooks": hooks, **settings}, len(ours)
 
 
 def settings_case(r: Random, yard: Yard) -> None:
@@ -783,7 +786,7 @@ def settings_case(r: Random, yard: Yard) -> None:
         check(yard.tree() == before, "a dry run changes files")
     code, said = maintain(yard, "install")
     if code:
-        check(str(path) in said and len(said.strip().splitlines()) == 1, f"the refusal says: {said!r}")
+        check(said.startswith(str(path)), f"the refusal says: {said!r}")
         check(yard.tree() == before, "a refused install changes files")
         code, _ = maintain(yard, "uninstall")
         check(code and yard.tree() == before, "a refused uninstall changes files")
@@ -791,8 +794,7 @@ def settings_case(r: Random, yard: Yard) -> None:
     old, new = strict(data), strict(path.read_bytes())
     wanted, number = less_ours(yard, old)
     found, _ = less_ours(yard, new)
-    check(json.dumps(found) == json.dumps({**wanted, "hooks": found["hooks"]}), "install changes the user's own")
-    check(found["hooks"] == wanted["hooks"], "install changes the user's own hooks")
+    check(json.dumps(found) == json.dumps(wanted), "install changes the user's own")
     entries = sorted((script, event) for event, script, _, _ in yard.recover.registered(new, ""))
     check(
         entries == sorted((s, e) for s, events in yard.recover.EVENTS.items() for e in events), f"registered: {entries}"
