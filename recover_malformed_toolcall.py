@@ -99,8 +99,7 @@ def mask_code(text: str) -> str:
         if paragraph:
             masked.extend(mask_spans("\n".join(paragraph)).split("\n"))
             paragraph.clear()
-        while columns and columns[-1] > indent:
-            columns.pop()
+        columns[:] = [column for column in columns if column <= indent]
 
     for line in text.split("\n"):
         line = line.expandtabs(4)
@@ -128,12 +127,11 @@ def mask_code(text: str) -> str:
             indent = len(line) - len(rest)
         indented = indent >= base + 4
         opening = None if indented else is_fence(rest)
-        quoted = rest.startswith(">") and rest.strip() != ">"
         if not rest:
             masked.append(line)
         elif indented and paragraph:
             paragraph.append(line)
-        elif indented or opening or quoted or rest.startswith(BLOCK_CODE):
+        elif indented or opening or rest.startswith(BLOCK_CODE) or (rest[0] == ">" and rest.strip() != ">"):
             end_paragraph(indent)
             masked.append(line[:base] + BLOCK_CODE * (len(line) - base))
             if opening:

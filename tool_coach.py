@@ -218,7 +218,7 @@ def is_idle(path: str, idle: bytes) -> bool:
     """Tell whether the state at path is missing, empty, unreadable, or begins with idle."""
     try:
         fd = open_private(path, os.O_RDONLY)
-    except (OSError, ValueError):
+    except OSError:
         return True
     start = os.read(fd, len(idle))
     os.close(fd)
@@ -343,11 +343,11 @@ def switch_path() -> str:
 
 def switch(on: bool) -> None:
     """Switch the coach on or off, for every session; OSError if the config folder does not take it."""
-    if not on:
-        os.makedirs(config_folder(), exist_ok=True)
-        os.close(os.open(switch_path(), os.O_WRONLY | os.O_CREAT, 0o600))
-    elif os.path.lexists(switch_path()):
+    if on and os.path.lexists(switch_path()):
         os.remove(switch_path())
+    elif not on and not os.path.lexists(switch_path()):
+        os.makedirs(config_folder(), exist_ok=True)
+        os.close(os.open(switch_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def look_of(event: "dict[str, Any]") -> "list[Any]":

@@ -115,31 +115,12 @@ def is_one_in(r: Random, number: int) -> bool:
 
 # --- What is thrown at the hooks --------------------------------------------------------------------------
 
+REFUSED_TAG = "<tool_use_error>"
 ODD_STRINGS = (
-    "",
-    " ",
-    "\n",
-    "x",
-    "\0",
-    "\ud800",
-    "\udfff\ud800",
-    "\ufeff",
-    "\u2028",
-    "é 日本 🦊",
-    "../../etc/passwd",
-    "/dev/zero",
-    "/dev/full",
-    "a\0b",
-    "%s %n {0} {tool}",
-    "null",
-    "\x1b[31m",
-    "-",
-    "0",
-    "x" * 5000,
-    "Stop",
-    "__proto__",
-    REFUSED_TAG := "<tool_use_error>",
-)
+    "", " ", "\n", "x", "\0", "\ud800", "\udfff\ud800", "\ufeff", "\u2028", "é 日本 🦊", "../../etc/passwd",
+    "/dev/zero", "/dev/full", "a\0b", "%s %n {0} {tool}", "null", "\x1b[31m", "-", "0", "x" * 5000, "Stop", "__proto__",
+    REFUSED_TAG,
+)  # fmt: skip
 ODD_VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 5, 10, 0.5, -0.0, 1e308, -1e308, float("inf"), float("nan"), 10**25, -(10**400),
     2**63, 1e-320, [], {}, [[]], [None], {"": None}, [1, "2", {}],
@@ -176,18 +157,10 @@ CALL_PIECES = tuple(
         support.leak("Edit", prefix, file_path="a`b", old_string="```\nx", new_string="    y"),
     )
 )
-SEEDS: list[str] = [
-    case["text"] for name in ("leaks.jsonl", "leak_variations.jsonl") for case in support.read_cases(name)
-]
-FIRING = [
-    c["text"] for n in ("leaks.jsonl", "leak_variations.jsonl") for c in support.read_cases(n) if c["expect"] == "fire"
-]
-ERRORS = [case["error"] for case in support.read_cases("errors.jsonl")] + [
-    "File does not exist.",
-    "x" * 9000,
-    "",
-    "\ud800",
-]
+CASES = [case for name in ("leaks.jsonl", "leak_variations.jsonl") for case in support.read_cases(name)]
+SEEDS: list[str] = [case["text"] for case in CASES]
+FIRING: list[str] = [case["text"] for case in CASES if case["expect"] == "fire"]
+ERRORS = [*(case["error"] for case in support.read_cases("errors.jsonl")), "No such file.", "x" * 9000, "", "\ud800"]
 SHAPES = [path.read_bytes() for path in sorted((support.CASES / "settings").rglob("*.json"))]
 
 
@@ -290,21 +263,7 @@ class Input(NamedTuple):
 
 def session_id(r: Random) -> str:
     """Return a session id, most often an ordinary one."""
-    odd = (
-        "../../home/x",
-        "..",
-        "a/b",
-        ".",
-        "x" * 300,
-        "é",
-        "a\0b",
-        "",
-        "\ud800",
-        "a.b",
-        "heartbeat",
-        "/etc/passwd",
-        "~",
-    )
+    odd = ("../../home/x", "..", "a/b", ".", "x" * 300, "é", "a\0b", "", "\ud800", "a.b", "heartbeat", "/etc/passwd")
     return r.choice(odd) if is_one_in(r, 12) else f"s{r.randrange(3)}"
 
 
@@ -809,11 +768,7 @@ def settings_case(r: Random, yard: Yard) -> None:
             after == before, f"uninstall leaves {sorted(p for p in {*after, *before} if after.get(p) != before.get(p))}"
         )
     left, number = less_ours(yard, strict(path.read_bytes()))
-    check(
-        number == 0 and json.dumps(left) == json.dumps({**wanted, "hooks": left["hooks"]}),
-        "uninstall changes the user's own",
-    )
-    check(left["hooks"] == wanted["hooks"], "uninstall changes the user's own hooks")
+    check(number == 0 and json.dumps(left) == json.dumps(wanted), "uninstall changes the user's own")
     check({name for name in after if name in before} == set(before), "uninstall removes files")
     check(set(after) == set(before), f"uninstall leaves {sorted(set(after) - set(before))}")
 
@@ -867,7 +822,7 @@ def main(argv: list[str]) -> int:
         print("\n".join([*yard.made_of, wrong or "nothing is wrong"]).encode("utf-8", "backslashreplace").decode())
         shutil.rmtree(yard.folder, True)
         return 1 if wrong else 0
-    parts = [range(first, min(first + 200, options.cases)) for first in range(0, options.cases, 200)]
+    parts = [range(first, min(first + 50, options.cases)) for first in range(0, options.cases, 50)]
     failures = 0
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("fork")) as pool:
         for found in pool.map(partial(run_cases, options.seed), parts):

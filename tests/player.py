@@ -11,7 +11,6 @@ from typing import Any
 
 import tool_coach
 from recover_malformed_toolcall import EVENTS
-
 from support import COACH, Answer, Event, fork_hook, run_hook
 
 REFUSALS = "|".join(

@@ -76,21 +76,6 @@ def run_hook(
     return Answer(done.returncode, parse_output(done.stdout), done.stderr.decode("utf-8", "replace"), done.stdout)
 
 
-def bytes_read(script: Path, event: Event, home: Path) -> int:
-    """Run a hook; return how many bytes it read from files in all. SkipTest where the system does not tell."""
-    command = [sys.executable, "-I", "-S", str(script)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"HOME": str(home)}) as process:
-        assert process.stdin is not None
-        process.stdin.write(encode(event))
-        process.stdin.close()
-        try:
-            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-            counts = Path(f"/proc/{process.pid}/io").read_text()
-        except (AttributeError, OSError) as error:
-            raise unittest.SkipTest(f"the system does not tell what a process has read: {error}") from error
-    return int(counts.split()[1])
-
-
 def fork_hook(
     main: Callable[[list[str]], int],
     event: Event | bytes,

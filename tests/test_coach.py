@@ -9,14 +9,15 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tool_coach import HANDLERS, QUOTE_CHARS, is_passing, quote
-
+import tool_coach
 from player import Player, play
-from support import COACH, Answer, Event, HookTest, bytes_read, copy_script, encode, read_cases, run_hook, state_files
+from support import COACH, Answer, Event, HookTest, encode, read_cases, run_hook, state_files
+from tool_coach import HANDLERS, QUOTE_CHARS, is_passing, quote
 
 MISSING = "File does not exist. Note: your current working directory is /w."
 READ = {"file_path": "/w/a.txt"}
@@ -42,6 +43,12 @@ class CoachTest(HookTest):
         event = {"session_id": self.session, "transcript_path": str(self.player.transcript), "cwd": "/w"}
         call = {"tool_name": "Read", "tool_input": READ, "tool_use_id": "toolu_x"}
         return {**event, "hook_event_name": name, **call, **fields}
+
+    def edit(self, **constants: Any) -> None:
+        """Set some of the script's constants, as a user would by editing it."""
+        patch = unittest.mock.patch.multiple(tool_coach, **constants)
+        patch.start()
+        self.addCleanup(patch.stop)
 
     def fail_once(self) -> None:
         self.player.call("Read", READ, MISSING)
@@ -111,11 +118,8 @@ class PassingErrors(unittest.TestCase):
 
 
 class Words(CoachTest):
-    def setUp(self) -> None:
-        super().setUp()
-        self.player.script = COACH
-
     def test_a_denial_is_word_for_word_what_the_model_and_the_person_shall_read(self) -> None:
+        self.player.script = COACH
         self.fail_once()
         [answer] = self.player.call("Read", READ)
         decision = {"permissionDecision": "deny", "permissionDecisionReason": DENIAL}
@@ -256,14 +260,14 @@ class HandBack(CoachTest):
             self.assertEqual(self.end_of_turn(answers), [])
 
     def test_zero_means_never(self) -> None:
-        self.player.script = copy_script(COACH, self.home, HAND_BACK_AFTER=0)
+        self.edit(HAND_BACK_AFTER=0)
         self.fail_once()
         for _ in range(8):
             answers = self.player.call("Read", READ) + self.player.call("Edit", EDIT, NOT_FOUND)
             self.assertEqual(self.end_of_turn(answers), [])
 
     def test_another_number_is_kept_to(self) -> None:
-        self.player.script = copy_script(COACH, self.home, HAND_BACK_AFTER=2)
+        self.edit(HAND_BACK_AFTER=2)
         self.fail_once()
         self.assertEqual(self.end_of_turn(self.player.call("Read", READ)), [])
         self.assertNotEqual(self.end_of_turn(self.player.call("Read", READ)), [])
@@ -291,10 +295,9 @@ class Keeping(CoachTest):
         self.assertLess(seconds, 6)
         self.assertEqual(len(json.loads(self.state_path().read_text())["kept"]), 32)
         calls = [{"tool_name": "Read", "tool_input": {}, "tool_use_id": f"t{n}"} for n in range(32)]
-        run_hook(COACH, self.event("PostToolBatch", tool_calls=calls), self.home)
+        self.player.fire("PostToolBatch", tool_calls=calls)
         for number in range(32):
-            answer = run_hook(COACH, self.event("PreToolUse", tool_input={"file_path": f"/w/{number}"}), self.home)
-            self.assertIsNotNone(answer.out, number)
+            self.assertTrue(self.player.denied("Read", {"file_path": f"/w/{number}"}, cwd="/w"), number)
 
     def test_a_success_at_the_same_time_as_failures_loses_no_change(self) -> None:
         self.fail_once()
@@ -307,7 +310,7 @@ class Keeping(CoachTest):
         self.assertFalse(self.player.denied("Read", READ))
 
     def test_only_a_bounded_number_of_calls_is_kept_the_newest(self) -> None:
-        self.player.script = copy_script(COACH, self.home, KEEP_MOST=5)
+        self.edit(KEEP_MOST=5)
         for number in range(8):
             self.player.call("Read", {"file_path": f"/w/{number}"}, MISSING)
         self.assertEqual(len(json.loads(self.state_path().read_text())["kept"]), 5)
@@ -315,7 +318,7 @@ class Keeping(CoachTest):
         self.assertFalse(self.player.denied("Read", {"file_path": "/w/0"}))
 
     def test_the_ten_minutes_can_be_edited(self) -> None:
-        self.player.script = copy_script(COACH, self.home, KEEP_SEC=0)
+        self.edit(KEEP_SEC=0)
         self.fail_once()
         self.assertFalse(self.player.denied("Read", READ))
 
@@ -491,47 +494,6 @@ class Switch(CoachTest):
 
 
 class Cost(CoachTest):
-    def modules(self, event: Event) -> set[str]:
-        """Return the modules that a run imports."""
-        answer = run_hook(COACH, event, self.home, flags=("-I", "-S", "-X", "importtime"))
-        return {line.rpartition("|")[2].strip() for line in answer.err.splitlines() if "|" in line}
-
-    def test_with_nothing_kept_nothing_heavy_is_imported(self) -> None:
-        batch = [{"tool_name": "Read", "tool_input": READ, "tool_use_id": "t1", "tool_response": "ok"}]
-        for event in (
-            self.event("PreToolUse"),
-            self.event("PostToolBatch", tool_calls=batch),
-            self.event("PostToolUse", tool_name="Bash", tool_response={}),
-            self.event("PreToolUse"),
-            self.event("PostToolBatch", tool_calls=batch),
-            self.event("PreToolUse"),
-        ):
-            modules = self.modules(event)
-            self.assertIn("time", modules | {"time"})
-            heavy = {"json", "re", "hashlib", "typing", "tempfile", "pathlib", "subprocess", "datetime", "random"}
-            self.assertEqual(modules & heavy, set(), event["hook_event_name"])
-
-    def test_a_decision_imports_what_it_needs(self) -> None:
-        self.assertIn("json", self.modules(self.event("PostToolUseFailure", error=MISSING)))
-
-    def test_switched_off_nothing_heavy_is_imported(self) -> None:
-        self.fail_once()
-        (self.home / ".claude" / "tool-coach.off").touch()
-        self.assertEqual(self.modules(self.event("PreToolUse")) & {"json", "re", "hashlib"}, set())
-
-    def test_of_a_large_transcript_only_the_end_is_read_and_only_where_no_batch_event_tells(self) -> None:
-        self.player.batches = False
-        self.fail_once()
-        small = bytes_read(COACH, self.event("PreToolUse"), self.home)
-        with self.player.transcript.open("r+b") as file:
-            file.truncate(1 << 30)
-        large = bytes_read(COACH, self.event("PreToolUse"), self.home)
-        self.assertLess(large - small, 1_100_000)
-        self.fail_once()
-        self.player.batches = True
-        self.player.call("Glob", {"pattern": "*"})
-        self.assertLess(bytes_read(COACH, self.event("PreToolUse"), self.home) - small, 100_000)
-
     def test_an_ordinary_call_does_not_touch_the_transcript(self) -> None:
         os.mkfifo(self.player.transcript)
         answer = run_hook(COACH, self.event("PreToolUse"), self.home, timeout=5)

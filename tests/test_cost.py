@@ -15,9 +15,8 @@ from typing import Any
 from unittest import mock
 
 import bench
-import support
-
 import recover_malformed_toolcall as recover
+import support
 import tool_coach as coach
 
 HEAVY = {"json", "re", "hashlib", "typing", "random", "tempfile", "contextlib", "pathlib", "subprocess", "argparse"}

@@ -9,9 +9,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import support
-
 import recover_malformed_toolcall as recover
+import support
 import tool_coach as coach
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import resource
@@ -12,12 +13,12 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 from pathlib import Path
 from typing import Any, Callable
 
 import recover_malformed_toolcall
 import tool_coach
-
 from support import (
     COACH,
     GIVE_UP,
@@ -87,12 +88,13 @@ class HostileTest(HookTest):
         decision = (answer.out or {}).get("hookSpecificOutput", {}).get("permissionDecision")
         self.assertEqual((answer.code, decision, answer.err), (0, "deny", ""))
 
-    def assert_both_work(self, run: Callable[[Path, Event], Answer]) -> None:
-        """Assert that the one hook blocks and the other denies, however they are run."""
-        self.assert_block(run(RECOVER, self.stop()))
-        self.assert_quiet(run(COACH, self.failure()))
-        self.assert_quiet(run(COACH, self.batch()))
-        self.assert_deny(run(COACH, self.call("PreToolUse")))
+    def assert_both_work(self, run: Callable[[Path, Event], Answer] | None = None, **how: Any) -> None:
+        """Assert that the one hook blocks and the other denies, however they are run: in a forked child if not said."""
+        go = run or (lambda _, event: self.fork(event, **how))
+        self.assert_block(go(RECOVER, self.stop()))
+        self.assert_quiet(go(COACH, self.failure()))
+        self.assert_quiet(go(COACH, self.batch()))
+        self.assert_deny(go(COACH, self.call("PreToolUse")))
 
     def planted(self) -> list[tuple[str, Callable[[Path], object]]]:
         """Return what may lie where a hook expects its own file: a name, and a function that puts it there."""
@@ -108,10 +110,12 @@ class HostileTest(HookTest):
             ("socket", self.put_socket),
         ]
         if am_root:
-            things.append(
-                ("file of another user", lambda path: (path.write_text("mine"), os.chown(path, NOBODY, NOBODY)))
-            )
+            things.append(("file of another user", self.put_foreign_file))
         return things
+
+    def put_foreign_file(self, path: Path) -> None:
+        path.write_text("mine")
+        os.chown(path, NOBODY, NOBODY)
 
     def put_socket(self, path: Path) -> None:
         with socket.socket(socket.AF_UNIX) as server:
@@ -136,11 +140,9 @@ class Planted(HostileTest):
                 for path in (self.recover_state(), self.coach_state()):
                     put(path)
                 before = [self.look(path) for path in (self.recover_state(), self.coach_state())]
-                self.assert_quiet(run_hook(RECOVER, self.stop(), self.home, timeout=5))
-                self.assert_quiet(self.fork(self.stop(last_assistant_message="Done.")))
-                self.assert_quiet(run_hook(COACH, self.failure(), self.home, timeout=5))
                 for event in (
-                    self.batch(), self.call("PreToolUse"), self.call("PostToolUse", tool_name="Bash"),
+                    self.stop(), self.stop(last_assistant_message="Done."), self.failure(), self.batch(),
+                    self.call("PreToolUse"), self.call("PostToolUse", tool_name="Bash"),
                     self.event("UserPromptSubmit", prompt="x"), self.call("PreToolUse"),
                 ):  # fmt: skip
                     self.assert_quiet(self.fork(event))
@@ -166,7 +168,7 @@ class Planted(HostileTest):
                 self.session = self.new_session()
                 put(log)
                 before = self.look(log)
-                self.assert_both_work(lambda _, event: self.fork(event))
+                self.assert_both_work()
                 self.assertEqual(self.look(log), before)
                 self.assertEqual(self.precious.read_text(), "mine")
                 self.assertFalse((self.home / "not there").exists())
@@ -191,11 +193,12 @@ class Planted(HostileTest):
 
     def test_a_transcript_of_any_kind_never_makes_a_hook_hang(self) -> None:
         self.assert_quiet(self.fork(self.failure()))
+        at_once = copy_script(RECOVER, self.home, LAG_WAIT_SEC=0)
         for name, put in self.planted():
             with self.subTest(name):
                 put(self.transcript)
                 self.assert_block(run_hook(RECOVER, self.stop(), self.home, timeout=5))
-                self.assert_quiet(run_hook(RECOVER, self.stop(last_assistant_message=None), self.home, timeout=5))
+                self.assert_quiet(run_hook(at_once, self.stop(last_assistant_message=None), self.home, timeout=5))
                 answer = run_hook(COACH, self.call("PreToolUse"), self.home, timeout=5)
                 self.assertEqual((answer.code, answer.err), (0, ""))
                 self.remove(self.transcript)
@@ -208,11 +211,13 @@ class Planted(HostileTest):
                 for event in (self.call("PreToolUse"), self.failure()):
                     self.assert_quiet(self.fork(event))
                 command = {"command_name": "tool-coach", "command_args": "off"}
-                answer = run_hook(COACH, self.event("UserPromptExpansion", **command), self.home, timeout=5)
+                try:
+                    answer = run_hook(COACH, self.event("UserPromptExpansion", **command), self.home, timeout=5)
+                finally:
+                    self.remove(switch)
                 self.assertIn("tool-coach", (answer.out or {})["reason"])
                 self.assertEqual(self.precious.read_text(), "mine")
-                if os.path.lexists(switch):
-                    self.remove(switch)
+                self.assertFalse((self.home / "not there").exists())
 
     @unittest.skipUnless(am_root, "only root can make another user's file")
     def test_another_users_state_full_of_counts_and_failures_is_not_believed(self) -> None:
@@ -226,15 +231,17 @@ class Planted(HostileTest):
 
 
 class Modes(HostileTest):
+    def run_under(self, mask: int, script: Path, event: Event) -> Answer:
+        def prepare() -> None:
+            os.umask(mask)
+
+        return run_hook(script, event, self.home, prepare=prepare)
+
     def test_whatever_the_umask_every_file_is_the_users_alone(self) -> None:
         for mask in (0o000, 0o022, 0o077):
             with self.subTest(oct(mask)):
                 self.session = self.new_session()
-                self.assert_both_work(
-                    lambda script, event: run_hook(
-                        script, event, self.home, prepare=lambda mask=mask: os.umask(mask) and None
-                    )
-                )
+                self.assert_both_work(functools.partial(self.run_under, mask))
                 log = self.home / ".claude" / "toolcall-hooks.log"
                 for path in (self.recover_state(), self.coach_state(), log):
                     self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
@@ -243,9 +250,9 @@ class Modes(HostileTest):
     def test_the_heartbeats_log_and_the_switch_are_the_users_alone_too(self) -> None:
         copy = copy_script(RECOVER, self.home, STATE_DIR=str(self.folder))
         (self.folder / "cc-recover-heartbeat.on").touch()
-        run_hook(copy, self.stop(), self.home, prepare=lambda: os.umask(0) and None)
+        self.run_under(0, copy, self.stop())
         command = self.event("UserPromptExpansion", command_name="tool-coach", command_args="off")
-        run_hook(COACH, command, self.home, prepare=lambda: os.umask(0) and None)
+        self.run_under(0, COACH, command)
         for path in (self.folder / "cc-recover-heartbeat.log", self.home / ".claude" / "tool-coach.off"):
             self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
 
@@ -255,7 +262,7 @@ class NoRoom(HostileTest):
         for home in ("/nonexistent", "/proc", "/dev/null", "", str(self.precious), "relative", "/\udcff"):
             with self.subTest(home):
                 self.session = self.new_session()
-                self.assert_both_work(lambda _, event, home=home: self.fork(event, env={"HOME": home}))
+                self.assert_both_work(env={"HOME": home})
 
     def test_a_state_folder_that_is_missing_or_takes_nothing_means_no_block_and_no_denial(self) -> None:
         for folder in ("/nonexistent", "/proc", "/dev/null", str(self.precious)):
@@ -279,10 +286,10 @@ class NoRoom(HostileTest):
                 self.assert_quiet(run_hook(COACH, self.failure(), self.home, **full))
                 self.assert_quiet(run_hook(COACH, self.batch(), self.home))
                 self.assert_quiet(run_hook(COACH, self.call("PreToolUse"), self.home))
-                self.assert_both_work(lambda _, event: self.fork(event))
+                self.assert_both_work()
 
     def test_a_disk_that_fills_up_later_neither_blocks_nor_denies_without_counting(self) -> None:
-        self.assert_both_work(lambda _, event: self.fork(event))
+        self.assert_both_work()
         full: Any = {"prepare": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))}
         self.assert_quiet(run_hook(RECOVER, self.stop(), self.home, **full))
         self.assert_quiet(run_hook(COACH, self.call("PreToolUse"), self.home, **full))
@@ -294,7 +301,7 @@ class Clock(HostileTest):
         for clock in (-1_000_000_000, -86_400, 86_400, 1_000_000_000, 100_000_000_000):
             with self.subTest(clock):
                 self.session = self.new_session()
-                self.assert_both_work(lambda _, event: self.fork(event))
+                self.assert_both_work()
                 self.assert_quiet(self.fork(self.call("PreToolUse"), clock=clock))
                 answers = [self.fork(self.stop(), clock=clock) for _ in range(11)]
                 self.assertTrue(answers[0].out and answers[0].out["reason"].endswith("1/10)"))
@@ -324,11 +331,10 @@ class Stdin(HostileTest):
             self.assertLess(seconds, 6)
 
     def test_silence_and_half_an_event_on_an_open_stdin_end_by_themselves(self) -> None:
-        for script in (RECOVER, COACH):
-            for data in (b"", encode(self.stop())[:40]):
-                code, output, seconds = self.open_run(script, data)
-                self.assertEqual((code, output), (0, b""))
-                self.assertLess(seconds, 8)
+        for script, data in ((RECOVER, b""), (COACH, encode(self.failure())[:-9])):
+            code, output, seconds = self.open_run(script, data)
+            self.assertEqual((code, output), (0, b""))
+            self.assertLess(seconds, 8)
 
     def test_an_event_that_comes_in_pieces_is_read_whole(self) -> None:
         data = encode(self.stop(last_assistant_message="word {}\n" * 30_000 + leak()))
@@ -369,7 +375,7 @@ class Stdin(HostileTest):
     def test_junk_on_stdin_is_passed_over(self) -> None:
         junk = (
             b"", b"\n", b"x", b"{", b"[]", b"null", b"5", b'"x"', b"{}", b"\xff\xfe\x00", b"\x00" * 1000, b"NaN",
-            b"[" * 100_000, b'{"a":' * 100_000, b'{"hook_event_name": "Stop", "last_assistant_message": ' + b"[" * 100_000,
+            b"[" * 100_000, b'{"a":' * 100_000, b'{"hook_event_name": "Stop", "x": ' + b"[" * 100_000,
             b'{"hook_event_name": ["Stop"]}', b'{"hook_event_name": {}}', b'{"hook_event_name": null}',
             b'{"session_id": "s", "hook_event_name": "PostToolUse"', b'{"session_id": "s", "hook_event_name": "Setup"}',
             encode(self.stop()) * 2, encode(self.stop()).replace(b'"court', b"'court"),
@@ -397,28 +403,28 @@ class Stdin(HostileTest):
 
 class Names(HostileTest):
     IDS: tuple[object, ...] = (
-        "../../x", "/etc/passwd", "a/b", "..", ".", "", "a\0b", "x" * 10_000, "\u76ee\u6b21", "a b\nc", "~", "$HOME", "*",
-        "\ud800", "CON", "a:b", "..\\..\\x", None, 5, 1.5, True, [], {}, ["../x"],
+        "../../x", "/etc/passwd", "a/b", "..", ".", "", "a\0b", "x" * 10_000, "\u76ee\u6b21", "a b\nc", "~", "$HOME",
+        "*", "\ud800", "CON", "a:b", "..\\..\\x", None, 5, 1.5, True, [], {}, ["../x"],
     )  # fmt: skip
 
     def test_no_session_or_agent_id_leads_out_of_the_state_folder(self) -> None:
         inner = self.folder / "a" / "b" / "c"
         inner.mkdir(parents=True)
-        script_dirs = [recover_malformed_toolcall, tool_coach]
-        old = [module.STATE_DIR for module in script_dirs]
-        self.addCleanup(lambda: [setattr(module, "STATE_DIR", one) for module, one in zip(script_dirs, old)])
-        for module in script_dirs:
-            module.STATE_DIR = str(inner)
+        for module in (recover_malformed_toolcall, tool_coach):
+            patch = unittest.mock.patch.object(module, "STATE_DIR", str(inner))
+            patch.start()
+            self.addCleanup(patch.stop)
         outside = self.home_files() - set(inner.iterdir())
         for one in self.IDS:
-            for fields in ({"session_id": one}, {"agent_id": one}, {"session_id": one, "agent_id": one}):
-                with self.subTest(str(fields)[:60]):
-                    for event in (
-                        self.stop(**fields), {**self.stop(**fields), "hook_event_name": "SubagentStop"}, self.failure(**fields),
-                        self.event("PostToolBatch", tool_calls=[], **fields), self.call("PreToolUse", **fields),
-                        self.call("PostToolUse", tool_name="Bash", **fields), self.event("SessionEnd", **fields),
-                    ):  # fmt: skip
-                        answer = self.fork(event)
+            for event in (
+                self.stop(),
+                self.failure(),
+                self.call("PostToolUse", tool_name="Bash"),
+                self.event("SessionEnd"),
+            ):
+                for fields in ({"session_id": one}, {"session_id": one, "agent_id": one}):
+                    with self.subTest(str(fields)[:60], event=event["hook_event_name"]):
+                        answer = self.fork({**event, **fields})
                         self.assertEqual((answer.code, answer.err), (0, ""))
         self.assertEqual({path for path in self.home_files() if path.parent != inner}, outside)
         for path in inner.iterdir():
@@ -475,7 +481,7 @@ class Texts(HostileTest):
         for fields in (
             {"duration_ms": float("nan")}, {"duration_ms": float("inf")}, {"duration_ms": 10**400}, {"duration_ms": -5},
             {"duration_ms": True}, {"duration_ms": None}, {"duration_ms": "5"}, {"tool_input": {"a": float("nan")}},
-            {"tool_input": deep}, {"tool_input": None}, {"error": 5}, {"error": None}, {"cwd": None}, {"is_interrupt": 1},
+            {"tool_input": deep}, {"tool_input": None}, {"error": 5}, {"error": None}, {"cwd": 5}, {"is_interrupt": 1},
         ):  # fmt: skip
             with self.subTest(str(fields)[:60]):
                 for event in (self.failure(**fields), self.batch(), self.call("PreToolUse", **fields)):
@@ -541,14 +547,15 @@ class Killed(HostileTest):
     def test_a_state_that_another_process_holds_for_good_is_waited_for_but_not_long(self) -> None:
         import fcntl
 
-        self.assert_both_work(lambda _, event: self.fork(event))
+        self.assert_both_work()
         with self.recover_state().open() as one, self.coach_state().open() as two:
             fcntl.flock(one, fcntl.LOCK_EX)
             fcntl.flock(two, fcntl.LOCK_EX)
             start = time.perf_counter()
-            self.assert_quiet(self.fork(self.stop()))
-            self.assert_quiet(self.fork(self.call("PreToolUse")))
-            self.assertLess(time.perf_counter() - start, 7)
+            self.assert_quiet(run_hook(RECOVER, self.stop(), self.home))
+            with unittest.mock.patch.object(tool_coach, "LOCK_WAIT_SEC", 0.2):
+                self.assert_quiet(self.fork(self.call("PreToolUse")))
+            self.assertLess(time.perf_counter() - start, 6)
 
 
 class Windows(HostileTest):
@@ -580,14 +587,6 @@ class Windows(HostileTest):
         self.assert_quiet(self.run_there(COACH, self.failure()))
         self.assert_quiet(self.run_there(COACH, self.event("SessionEnd", reason="other")))
         self.assertEqual([path.name for path in self.folder.iterdir()], [f"cc-recover-{self.session}.json"])
-
-
-class SharedBlock(unittest.TestCase):
-    def test_both_scripts_share_one_block_letter_for_letter_and_nothing_else(self) -> None:
-        begin, end = (f"# --- Shared by both scripts, letter for letter: {word} " for word in ("begin", "end"))
-        blocks = [path.read_text("utf-8").partition(begin)[2].partition(end)[0] for path in (RECOVER, COACH)]
-        self.assertGreater(len(blocks[0]), 1_000)
-        self.assertEqual(blocks[0], blocks[1])
 
 
 if __name__ == "__main__":

@@ -1076,10 +1076,24 @@ class FilesOfOurs(MaintenanceTest):
                 self.succeed("uninstall")
                 self.assertEqual(tree(self.home, times=True), before)
 
+    def test_one_hook_after_the_other_gives_the_exact_bytes_from_before(self) -> None:
+        before = (SHAPES / "valid" / "own-hooks-in-the-same-events.json").read_bytes()
+        for order in (SCRIPTS, SCRIPTS[::-1]):
+            self.fresh_home(before)
+            everything = tree(self.home)
+            for command in ("install", "uninstall"):
+                for script in order:
+                    self.succeed(command, "--only", script)
+            self.assertEqual(tree(self.home), everything)
+
     def test_prompts_that_the_user_edited_outlive_uninstall(self) -> None:
         self.succeed("install")
         prompts = self.write(self.config / "hooks" / "prompts.txt", "Prompt of mine.\n")
+        self.succeed("install")
+        self.assertEqual([path.name for path in prompts.parent.glob("prompts*")].count("prompts.txt"), 1)
+        self.assertGreater(len(list(prompts.parent.glob("prompts*"))), 1)
         printed = self.succeed("uninstall")
+        self.assertEqual(list(prompts.parent.iterdir()), [prompts])
         self.assertEqual(prompts.read_bytes(), b"Prompt of mine.\n")
         self.assertRegex(printed, rf"keep +{re.escape(str(prompts))}")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unittest
 from collections.abc import Iterator
+from pathlib import Path
 
 from recover_malformed_toolcall import ARGUMENT, CALL, PREFIX, find_leaked_call
-
 from support import CASES, ROOT, argument, leak, opener, read_cases
 
 FILES = ("leaks.jsonl", "leak_variations.jsonl")
@@ -65,8 +65,8 @@ class Cases(unittest.TestCase):
         self.assertGreaterEqual(len(read_cases("leak_variations.jsonl")), 150)
 
     def test_no_file_of_cases_spells_a_tag(self) -> None:
-        for path in CASES.iterdir():
-            text = path.read_text("utf-8")
+        for path in filter(Path.is_file, CASES.rglob("*")):
+            text = path.read_text("utf-8", "replace")
             self.assertNotIn(PREFIX, text, path.name)
             self.assertNotRegex(text, rf"</?({CALL}|{ARGUMENT})", path.name)
 

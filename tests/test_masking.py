@@ -10,7 +10,6 @@ import unittest
 from typing import Callable
 
 from recover_malformed_toolcall import ARGUMENT, BLOCK_CODE, CALL, PREFIX, SPAN_CODE, find_leaked_call, mask_code
-
 from support import argument, leak, opener
 
 SEED = 20260101

@@ -16,8 +16,7 @@ from typing import Any
 
 import recover_malformed_toolcall as script
 from recover_malformed_toolcall import CALL, HAND_BACK, MAX_RETRIES, PREFIX, RECOVERY_PROMPTS, find_leaked_call
-
-from support import GIVE_UP, RECOVER, ROOT, Answer, Event, HookTest, bytes_read, copy_script, fork_hook, leak, run_hook
+from support import GIVE_UP, RECOVER, ROOT, Answer, Event, HookTest, copy_script, fork_hook, leak, run_hook
 
 LEAK = "I list the folder.\n\ncourt\n" + leak()
 QUIET = (0, b"", "")
@@ -711,55 +710,9 @@ class Record(RecoverTest):
 
 
 class Cost(RecoverTest):
-    def modules(self, event: Event) -> set[str]:
-        answer = run_hook(RECOVER, event, self.home, flags=("-I", "-S", "-X", "importtime"))
-        return {line.rpartition("|")[2].strip() for line in answer.err.splitlines() if "|" in line}
-
-    def test_an_ordinary_stop_imports_nothing_heavy(self) -> None:
-        heavy = {
-            "json",
-            "re",
-            "hashlib",
-            "typing",
-            "tempfile",
-            "pathlib",
-            "subprocess",
-            "argparse",
-            "random",
-            "datetime",
-        }
-        for event in (self.event(message="Done."), self.event("SubagentStop", "Done.", agent_id="a1")):
-            modules = self.modules(event)
-            self.assertIn("select", modules | {"select"})
-            self.assertEqual(modules & heavy, set())
-        self.assertIn("json", self.modules(self.event()))
-
-    def test_after_a_recovery_an_ordinary_stop_is_ordinary_again(self) -> None:
-        self.fire()
-        self.fire(message="Done.")
-        self.assertNotIn("json", self.modules(self.event(message="Done.")))
-
     def test_an_ordinary_stop_does_not_touch_the_transcript(self) -> None:
         os.mkfifo(self.transcript)
         self.assert_quiet(run_hook(RECOVER, self.event(message="Done."), self.home, timeout=5))
-
-    def test_of_a_large_transcript_only_the_end_is_read(self) -> None:
-        self.write(PROMPT, text_row("Done."))
-        small = bytes_read(RECOVER, self.event(message=None), self.home)
-        with self.transcript.open("r+b") as file:
-            file.truncate(1 << 30)
-            file.seek(1 << 30)
-            file.write(b"\n" + json.dumps(text_row("Done.")).encode() + b"\n")
-        self.assertLess(bytes_read(RECOVER, self.event(message=None), self.home) - small, 2_200_000)
-        with self.transcript.open("ab") as file:
-            for number in range(100):
-                file.write(
-                    json.dumps(PROMPT).encode()
-                    + b"\n"
-                    + json.dumps(text_row("x" * 1_000, f"m{number}")).encode()
-                    + b"\n"
-                )
-        self.assertLess(bytes_read(RECOVER, self.event(message=None), self.home) - small, 200_000)
 
     def test_a_gigabyte_without_a_line_end_is_given_up_soon(self) -> None:
         with self.transcript.open("wb") as file:

@@ -14,9 +14,8 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-import support
-
 import recover_malformed_toolcall as recover
+import support
 import tool_coach as coach
 
 SCRIPTS = {support.RECOVER: recover, support.COACH: coach}

@@ -123,7 +123,10 @@ class WhenAllIsWell(StatusTest):
 
     def test_a_coach_that_is_switched_off_is_said_and_is_proved_all_the_same(self) -> None:
         self.write(self.config / "tool-coach.off", "")
-        report = self.status("--only", COACH)
+        first = next(iter(self.module.samples(COACH)))
+        self.assertEqual(first[1], "deny")
+        with mock.patch.object(self.module, "samples", lambda script: iter([first])):
+            report = self.status("--only", COACH)
         self.assertEqual(report.wrong, [])
         self.assertIn("the coach is switched off", report.said)
         (self.config / "tool-coach.off").unlink()
@@ -412,10 +415,12 @@ class Proof(StatusTest):
             self.assertEqual(set(self.assert_proof_fails(RECOVER)), {"WRONG"})
 
     def test_hand_made_forms_of_the_command_are_proved_too(self) -> None:
+        first = next(iter(self.module.samples(RECOVER)))
         for form in (f"python3 ~/.claude/hooks/{RECOVER}", f"python3 -I -S '{self.config}/hooks/{RECOVER}'"):
             with self.subTest(form=form):
                 self.edit_handlers(RECOVER, lambda event, group, handler, form=form: handler.update(command=form))  # type: ignore[misc]
-                self.assertEqual(self.status("--only", RECOVER).wrong, [])
+                with mock.patch.object(self.module, "samples", lambda script: iter([first])):
+                    self.assertEqual(self.status("--only", RECOVER).wrong, [])
 
 
 class Record(StatusTest):

@@ -429,7 +429,7 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(reply.delay)
             model = str(body.get("model", "scripted"))
             if reply.status != 200:
-                error = {"type": "invalid_request_error", "message": "scripted error"}
+                error = {"type": "invalid_request_error", "message": "the request could not be parsed"}
                 self._send_json({"type": "error", "error": error}, reply.status)
             elif body.get("stream"):
                 self._send("text/event-stream", b"".join(_events(reply, model)))

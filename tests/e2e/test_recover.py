@@ -96,6 +96,17 @@ class LeakedCall(unittest.TestCase):
             self.assertEqual(home.record(), ["block Read 1", "block Read 2", "recovered - 2"])
 
     @on_each_version()
+    def test_a_leak_in_a_later_turn_begins_a_new_count(self, version: str) -> None:
+        with Home() as home, ScriptedApi([LEAK, Reply([text("one")]), LEAK, Reply([text("two")])]) as api:
+            home.install()
+            with Session(version, home, api) as session:
+                for count in (1, 2):
+                    session.send("read a.txt")
+                    session.wait_for_results(count)
+            self.assertEqual(attempts(api.main_requests()), ["1/10", "1/10"])
+            self.assertEqual(home.record(), ["block Read 1", "recovered - 1"] * 2)
+
+    @on_each_version()
     def test_the_terminal_goes_on_by_itself(self, version: str) -> None:
         with Home() as home, ScriptedApi(until_sent_back(home, LEAK)) as api:
             home.install()
