@@ -75,7 +75,7 @@ CLOSER = rf"</(?:{PREFIX})?{CALL}\s*>"
 # What follows a call's opening tag: an argument, a closing tag, the end of the message, or a tag cut off there.
 CALL_GOES_ON = rf"\s*(?:\Z|{ARGUMENT_OPENER}|</(?:{PREFIX})?(?:{CALL}|{ARGUMENT}|function_)|<{PREFIX}|<[^<>]*\Z)"
 # Markdown, at the start of a line without its indentation.
-FENCE = r"(`{3,}(?=[^`\x01]*$)|~{3,})"
+FENCE = r"`{3,}(?=[^`\x01]*$)|~{3,}"
 HEADING, UNDERLINE = r"#{1,6}(?: |$)", r"(?:=+|-+) *$"
 RULE = r"([*_-])(?: *\1){2,} *$"
 LIST_ITEM = r"(?:[*+-]|(\d{1,9})[.)])(?: {1,4}(?! |$)| |$)"
@@ -135,7 +135,7 @@ def mask_code(text: str) -> str:
             end_paragraph(indent)
             masked.append(line[:base] + BLOCK_CODE * (len(line) - base))
             if opening:
-                fence, fence_column = opening[1], base
+                fence, fence_column = opening[0], base
         elif is_rule(rest) or is_heading(rest) or (inside and re.match(UNDERLINE, rest)):
             end_paragraph(indent)
             masked.append(mask_spans(line))
@@ -164,8 +164,7 @@ def items_opened(line: str, base: int, interrupts: bool) -> "list[int]":
             break
         base, interrupts = indent + max(item.end(), len(item[0].rstrip()) + 1), False
         columns.append(base)
-        rest = line[base:].lstrip(" ")
-        indent = len(line) - len(rest)
+        rest, indent = line[base:], base
     return columns
 
 
@@ -189,9 +188,9 @@ def mask_spans(paragraph: str) -> str:
     runs: "list[tuple[int, int, int, int]]" = []  # zone, start, end, escaped ticks
     zone = 0
     for run in re.finditer(r"(?<!\\)(\\*)(`+)", paragraph):
-        while zone < len(zones) and zones[zone][1] <= run.start(2):
+        while zone < len(zones) and zones[zone][1] <= run.start():
             zone += 1
-        inside = zone < len(zones) and zones[zone][0] <= run.start(2)
+        inside = zone < len(zones) and zones[zone][0] <= run.start()
         runs.append((zone if inside else -1, run.start(2), run.end(2), len(run[1]) % 2))
     partner: "dict[int, int]" = {}
     ahead: "dict[tuple[int, int], int]" = {}
@@ -379,7 +378,7 @@ def quick_field(raw: bytes, name: str) -> str:
     The session's fields stand before all that a model or a person wrote (2.1.104 to 2.1.332).
     """
     value = raw.partition(b'"%s"' % name.encode())[2][:1000].lstrip(b": ")
-    return value[1:].partition(b'"')[0].decode("ascii", "replace") if value[:1] == b'"' else ""
+    return value[1:].partition(b'"')[0].decode("utf-8", "replace") if value[:1] == b'"' else ""
 
 
 def state_path(hook: str, *ids: str) -> str:
@@ -575,8 +574,6 @@ def read_prompts() -> "list[str]":
 
 def beat(event: "dict[str, Any]", kind: str, turn: "dict[str, Any] | None") -> None:
     """Note an event in the heartbeat's log while the user's own file asks for it."""
-    if not os.path.lexists(HEARTBEAT + ".on"):
-        return
     try:
         os.close(open_private(HEARTBEAT + ".on", os.O_RDONLY))
     except OSError:
@@ -600,8 +597,7 @@ def answer(event: "dict[str, Any]", kind: str, tool: str, row_goes_on: bool) -> 
     fd = lock_state(burst_path(event))
     outcome, state = spend(load_state(fd), time.time(), row_cap, row_goes_on)
     others = [index for index in range(len(prompts)) if index != state["last_idx"]] or [0]
-    if outcome == "block":
-        state["last_idx"] = others[int.from_bytes(os.urandom(4), "big") % len(others)]
+    state["last_idx"] = others[int.from_bytes(os.urandom(4), "big") % len(others)]
     store_state(fd, state)
     if outcome == "hand-back":
         log_action("recover", event, "hand-back", tool, MAX_RETRIES)

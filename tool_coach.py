@@ -188,7 +188,7 @@ def quick_field(raw: bytes, name: str) -> str:
     The session's fields stand before all that a model or a person wrote (2.1.104 to 2.1.332).
     """
     value = raw.partition(b'"%s"' % name.encode())[2][:1000].lstrip(b": ")
-    return value[1:].partition(b'"')[0].decode("ascii", "replace") if value[:1] == b'"' else ""
+    return value[1:].partition(b'"')[0].decode("utf-8", "replace") if value[:1] == b'"' else ""
 
 
 def state_path(hook: str, *ids: str) -> str:

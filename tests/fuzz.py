@@ -521,7 +521,7 @@ def hook_case(r: Random, yard: Yard, hook: int, as_process: bool) -> None:
         (yard.project / "there.txt").write_text("x")
     put_transcript(r, yard, message)
     own_prompts = put_prompts(r, yard)
-    sound = put_state(r, Path(path), state, yard)
+    sound = put_state(r, Path(path), state, yard) and session.isascii()  # others are read in two ways
     if is_one_in(r, 15):
         (yard.config / "tool-coach.off").touch(0o600)
     if is_one_in(r, 15):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import ast
 import io
+import itertools
 import json
 import os
 import random
@@ -121,7 +122,8 @@ class Source:
             return "coach"
         if start > self.maintenance:
             return "maintenance"
-        return "detection" if self.detection[0] < start < self.detection[1] or where in PATTERNS else "recovery"
+        finds = self.detection[0] < start < self.detection[1] or names_pattern(where)
+        return "detection" if finds else "recovery"
 
     def mutant(self, node: ast.AST, span: tuple[int, int], new: str, shown: tuple[int, int] | None = None) -> Mutant:
         """Return the change of a span to new; shown: the piece of source in which it is shown."""
@@ -172,9 +174,7 @@ def is_skipped(source: Source, node: ast.AST) -> bool:
     above: ast.AST | None = node
     while above is not None:
         higher = source.parents.get(above)
-        if isinstance(higher, ast.If) and isinstance(higher.test, ast.Name) and higher.test.id == "TYPE_CHECKING":
-            return True
-        if isinstance(higher, ast.If) and "__name__" in ast.unparse(higher.test):
+        if isinstance(above, ast.If) and ast.unparse(above.test).startswith(("TYPE_CHECKING", "__name__")):
             return True
         if isinstance(higher, ast.JoinedStr):  # positions in there are wrong before Python 3.12
             return True
@@ -216,12 +216,10 @@ def changes_of(source: Source, node: Any) -> Iterator[Mutant]:
         yield from changes_of_constant(source, node)
     elif isinstance(node, ast.JoinedStr) and is_pattern(source, node):
         yield from changes_of_pattern(source, node)
-    elif (
-        isinstance(node, (ast.Tuple, ast.List, ast.Set))
-        and len(node.elts) > 1
-        and isinstance(node.ctx if hasattr(node, "ctx") else ast.Load(), ast.Load)
-    ):
-        if all(isinstance(element, (ast.Constant, ast.Starred)) for element in node.elts):
+    elif isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        above, plain = source.parents[node], (ast.Constant, ast.Starred)
+        unpacked = isinstance(above, ast.Assign) and isinstance(above.targets[0], ast.Tuple)
+        if len(node.elts) > 1 and not unpacked and all(isinstance(element, plain) for element in node.elts):
             yield from without_each(source, node, node.elts)
     elif isinstance(node, ast.Dict):
         pairs = [(key or value, value) for key, value in zip(node.keys, node.values)]
@@ -289,7 +287,12 @@ def is_pattern(source: Source, node: ast.AST) -> bool:
     if isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and above.args:
         inside = [part for part in ast.walk(above.args[0]) if part is node]
         return ast.unparse(above.func).startswith("re.") and bool(inside)
-    return source.where(node) in PATTERNS
+    return names_pattern(source.where(node))
+
+
+def names_pattern(where: str) -> bool:
+    """Tell whether a constant, or one of several, is a regular expression."""
+    return bool(PATTERNS.intersection(re.findall(r"\w+", where)))
 
 
 def changes_of_pattern(source: Source, node: ast.AST) -> Iterator[Mutant]:
@@ -301,7 +304,8 @@ def changes_of_pattern(source: Source, node: ast.AST) -> Iterator[Mutant]:
         for first, last, new in pattern_edits(literal[3], "f" in literal[1].lower()):
             place = (at + len(literal[3][:first].encode()), at + len(literal[3][:last].encode()))
             shown = (max(at, place[0] - 30), min(at + len(literal[3].encode()), place[1] + 30))
-            yield source.mutant(node, place, new, shown)
+            if literal[3][first:last] != new:
+                yield source.mutant(node, place, new, shown)
 
 
 def pattern_edits(body: str, formatted: bool) -> Iterator[tuple[int, int, str]]:
@@ -418,10 +422,12 @@ def run_tests(job: dict[str, Any]) -> None:
     """
     sys.path.insert(0, str(ROOT))
     Watch.limits.update(job.get("limits", {}))
-    suite = unittest.TestLoader().loadTestsFromNames(job.get("modules", list(Watch.limits)))
     result = Watch(unittest.runner._WritelnDecorator(io.StringIO()), False, 0)
     result.failfast = bool(Watch.limits)
-    suite.run(result)
+    names = job.get("modules") or list(Watch.limits)
+    for _, group in itertools.groupby(names, lambda name: name.partition(".")[0]):  # a module not needed is not loaded
+        if not result.shouldStop:
+            unittest.TestLoader().loadTestsFromNames(list(group)).run(result)
     bad = [getattr(test, "test_case", test) for test, _ in [*result.failures, *result.errors]]
     print(json.dumps({"red": sorted({test.id() for test in bad}), "seconds": Watch.seconds}))
 
@@ -511,7 +517,7 @@ class Pass:
     def survives(self, mutant: Mutant) -> bool:
         """Tell whether no test goes red; first run those that found changes in the same function, then the quick."""
         tests = [test for name in TESTS[mutant.part] for test in self.tests.get(name, [])]
-        tests.sort(key=lambda test: self.seconds[test])
+        tests.sort(key=lambda test: (not test.startswith("test_decisions."), self.seconds[test]))
         first = [test for test in self.found.get(mutant.where, []) if test in tests]
         order = list(dict.fromkeys([*first, *tests]))
         limits = {test: 10 + 5 * self.seconds[test] for test in order}

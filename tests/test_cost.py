@@ -174,12 +174,19 @@ class Transcripts(support.HookTest):
                 self.assertGreater(sum(reads), recover.TAIL_BYTES // 2)
                 self.assertLessEqual(sum(reads), recover.TAIL_BYTES)
 
-    def test_the_coach_reads_no_more_than_its_limit(self) -> None:
-        event = {"transcript_path": str(self.large()), "tool_use_id": "toolu_2"}
-        with self.counted() as reads:
-            coach.in_one_message(event, "toolu_1")
-        self.assertGreater(sum(reads), 1000)
-        self.assertLessEqual(sum(reads), coach.TAIL_BYTES)
+    def test_the_coach_finds_a_batch_at_the_end_and_reads_no_more_than_its_limit(self) -> None:
+        def rows(*messages: str) -> bytes:
+            uses = [{"type": "tool_use", "id": f"toolu_{number}", "name": "Read"} for number in (1, 2)]
+            pairs = zip(messages, uses)
+            return b"\n" + b"".join(support.encode({"message": {"id": name, "content": [use]}}) for name, use in pairs)
+
+        for messages, together in ((("msg_1", "msg_1"), True), (("msg_1", "msg_2"), False)):
+            path = self.large(rows(*messages))
+            with self.counted() as reads:
+                found = coach.in_one_message({"transcript_path": str(path), "tool_use_id": "toolu_2"}, "toolu_1")
+            self.assertEqual(found, together)
+            self.assertGreater(sum(reads), 100)
+            self.assertLessEqual(sum(reads), coach.TAIL_BYTES)
 
     def test_memory_stays_flat(self) -> None:
         small = bench.make_transcript(self.home / "small.jsonl", bench.SMALL)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+import threading
 import unittest
+from typing import Any
+from unittest import mock
 
 import recover_malformed_toolcall as recover
-from support import argument, leak, opener
+import tool_coach as coach
+from support import GIVE_UP, argument, leak, opener
 
+SCRIPTS = (recover, coach)
 ARGUMENT, CALL, PREFIX = recover.ARGUMENT, recover.CALL, recover.PREFIX
 ONE_LINE = leak().replace("\n", "")
 END = f"</{CALL}>"
@@ -46,6 +53,10 @@ class Tags(unittest.TestCase):
             with self.subTest(what):
                 self.assertIsNone(find(text))
 
+    def test_what_is_no_call_hides_none_behind_it(self) -> None:
+        for text in (opener(""), opener("B" * 201), opener("Read") + " opens it", '<x name="a">b</x>'):
+            self.assertEqual(find(f"{text}\n\n{leak()}"), "Bash", text.replace("<", "\u2039"))
+
     def test_what_an_argument_may_look_like(self) -> None:
         """Behind a garbled word nothing but an argument tells that it is a call."""
         garbled = opener("Bash", PREFIX).replace(CALL, "court")
@@ -71,6 +82,11 @@ class Tags(unittest.TestCase):
         }.items():
             with self.subTest(what):
                 self.assertIsNone(find(garbled + text))
+
+    def test_behind_a_garbled_word_without_prefix_a_closing_tag_tells(self) -> None:
+        garbled = opener("Bash").replace(CALL, "court")
+        for text, fires in ((argument("a", "x" * 3000) + END, True), (argument("a", "x"), False), ("x" + END, False)):
+            self.assertEqual(find(garbled + text) is not None, fires)
 
     def test_what_may_follow_a_call_amid_a_sentence(self) -> None:
         for what, text in {
@@ -100,7 +116,10 @@ class Tags(unittest.TestCase):
         bare = opener("Bash")[1:]
         for text in (bare, bare + "\n", "\n" + bare, "Look.\n" + bare, bare + END, bare + f"\n<{PREFIX}x>"):
             self.assertIsNotNone(find(text), text.replace("<", "\u2039"))
-        for text in ("word " + bare, "word " + bare + END, bare + " opens it", bare + "<x> y", "<" + CALL + ":" + bare):
+        for text in (
+            *("word " + bare, "word " + bare + END, bare + " opens it", bare + "<x> y", "<" + CALL + ":" + bare),
+            *(bare + "ls -la" + END, bare + "\nls -la\n" + END, "Now run it with " + bare + argument("a", "b") + END),
+        ):
             self.assertIsNone(find(text), text.replace("<", "\u2039"))
 
 
@@ -112,7 +131,7 @@ class Sentences(unittest.TestCase):
         for before in ("", "court ", "  court\t", "Two words.\ncourt "):
             with self.subTest(before):
                 self.assertIsNotNone(find(before + opener("Bash")))
-        for before in ("I look at it, ", "I look at X ", "Say (so) ", "- a - "):
+        for before in ("The file " + "x" * 60 + " ", "I look at it, ", "I look at X ", "Say (so) ", "- a - "):
             with self.subTest(before):
                 self.assertIsNone(find(before + opener("Bash")))
 
@@ -246,8 +265,18 @@ class Blocks(unittest.TestCase):
             ("text at the margin ends a list", "- a\n\nb\n\n     x", "- a\n\nb\n\n@@@@@@"),
             ("a blank line does not", "- a\n\n\n     x", "- a\n\n\n     x"),
             ("a list item ends the deeper ones", "- a\n  - b\n- c\n\n       x", "- a\n  - b\n- c\n\n  @@@@@@"),
+            (
+                "text in a list item ends the deeper ones",
+                "- a\n  - b\n\n  c\n\n       x",
+                "- a\n  - b\n\n  c\n\n  @@@@@@",
+            ),
             ("a second item cannot begin in a paragraph", "a\n2. b\n\n     x", "a\n2. b\n\n@@@@@@"),
             ("it can after a blank line", "a\n\n2. b\n\n     x", "a\n\n2. b\n\n     x"),
+            (
+                "it can after a deeper item's paragraph",
+                "- a\n  - b\n  2. c\n\n        x",
+                "- a\n  - b\n  2. c\n\n        x",
+            ),
             ("it can after a list item's paragraph", "- a\n2. b\n\n     x", "- a\n2. b\n\n     x"),
             ("no underline ends a list item's paragraph", "- a\n===\n    x", "- a\n===\n    x"),
             ("a quotation", "> x\ny", "@@@\ny"),
@@ -255,6 +284,7 @@ class Blocks(unittest.TestCase):
             ("a quotation in a list item", "- a\n  > x", "- a\n  @@@"),
             ("a quotation ends a paragraph", "a `b\n> x\nc` d", "a `b\n@@@\nc` d"),
             ("code that is masked already", "a\n\0\0\n    x", "a\n@@\n@@@@@"),
+            ("a line that begins with such", "a\n\0 x", "a\n@@@"),
         ):
             with self.subTest(what):
                 self.assertEqual(masked(text), expected)
@@ -281,6 +311,7 @@ class Blocks(unittest.TestCase):
             ("ended with its list item", "- ```\n  x\ny", "- @@@\n  @\ny"),
             ("closed in a list item with three more blanks", "- ```\n     ```\n  y", "- @@@\n  @@@@@@\n  y"),
             ("not closed in a list item with four", "- ```\n      ```\n  y", "- @@@\n  @@@@@@@\n  @"),
+            ("in list items of one line", "- - ```\n    x\n    ```\n    y", "- - @@@\n    @\n    @@@\n    y"),
             ("it ends a paragraph", "a `b\n```\nx\n```\nc` d", "a `b\n@@@\n@\n@@@\nc` d"),
             ("four blanks in a paragraph begin none", "a\n    ```\nx", "a\n    ```\nx"),
             ("tabs are blanks", "\t```\nx", "@@@@@@@\nx"),
@@ -322,6 +353,8 @@ class Spans(unittest.TestCase):
             ("a span in its arguments", leak(command="`a` b` c"), 3),
             ("not closed, on a line of its own", CUT + "a ` b\nc ` d", len("` b") + len("c `")),
             ("not closed, behind a stray word", "` d\ncourt " + CUT + "a ` b", 0),
+            ("not closed, behind two words", "`d, run it " + CUT + "a` b", len("`d, run it a`") + len(CUT)),
+            ("not closed, behind two words of a line", "`d\nrun it " + CUT + "a` b", len("`drun it a`") + len(CUT)),
             ("not closed, amid a sentence", "a `b run " + CUT + "c` d", len("`b run c`") + len(CUT)),
             ("closed, amid a sentence", "a `b run it " + call + " d` e", len("`b run it ") + len(call) + len(" d`")),
         ):
@@ -332,6 +365,8 @@ class Spans(unittest.TestCase):
         for before, hides in (
             ("`", True),
             ("` ", True),
+            ("`c ", True),
+            ("`court", False),
             ("`court ", True),
             ("`court  ", True),
             ("`" + "x" * 40 + " ", True),
@@ -340,7 +375,347 @@ class Spans(unittest.TestCase):
             ("`  ", False),
         ):
             with self.subTest(before):
-                self.assertEqual(recover.SPAN_CODE in recover.mask_spans(before + CUT + "` x"), hides)
+                self.assertEqual(recover.SPAN_CODE in recover.mask_spans(before + CUT + "x" * 500 + "` x"), hides)
+
+
+NOW = 1_000_000_000.0
+
+
+def said(reply: str, *blocks: object, **more: Any) -> dict[str, Any]:
+    """Return a transcript's row of the model's."""
+    content = [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
+    model = more.pop("model", "x")
+    return {"type": "assistant", "message": {"id": reply, "content": content, "model": model}, **more}
+
+
+def heard(*kinds: str) -> dict[str, Any]:
+    """Return a row of the other side: a prompt, or a tool's result."""
+    return {"type": "user", "message": {"content": [{"type": kind} for kind in kinds]}}
+
+
+CALLED = {"type": "tool_use", "id": "t1"}
+PROMPT, RESULT = heard("text"), heard("tool_result")
+TURN = {"texts": [], "tool_use": False, "synthetic": False, "tool_ran": False, "written": True}
+
+
+class Turns(unittest.TestCase):
+    def test_what_the_transcript_says_of_a_turn(self) -> None:
+        for what, rows, expected in (
+            ("nothing", [], {"written": False}),
+            ("a reply", [PROMPT, said("m", "a")], {"texts": ["a"]}),
+            ("blanks around it", [PROMPT, said("m", " a\n")], {"texts": ["a"]}),
+            ("two blocks", [said("m", "a", "b")], {"texts": ["a", "b"]}),
+            ("two rows of one reply", [said("m", "a"), said("m", "b")], {"texts": ["a", "b"]}),
+            ("two replies", [said("m", "a"), said("n", "b")], {"texts": ["b"]}),
+            ("a reply without an id", [said("m", "a"), {"type": "assistant", "message": {}}], {}),
+            ("no reply since the prompt", [said("m", "a"), PROMPT], {"written": False}),
+            ("no reply since a result", [said("m", "a"), RESULT], {"written": False, "tool_ran": True}),
+            (
+                "a call whose reply is not there yet",
+                [said("m", "a", CALLED), RESULT],
+                {"written": False, "tool_ran": True},
+            ),
+            ("a call in it", [said("m", "a", CALLED)], {"texts": ["a"], "tool_use": True, "tool_ran": True}),
+            ("a call before it", [said("m", CALLED), RESULT, said("n", "b")], {"texts": ["b"], "tool_ran": True}),
+            ("a call before it, no result", [said("m", CALLED), said("n", "b")], {"texts": ["b"], "tool_ran": True}),
+            ("a call before the prompt", [said("m", CALLED), RESULT, PROMPT, said("n", "b")], {"texts": ["b"]}),
+            ("a result beside a text", [PROMPT, heard("text", "tool_result"), said("n")], {"tool_ran": True}),
+            ("from the client", [said("m", "a", model="<synthetic>")], {"texts": ["a"], "synthetic": True}),
+            ("an older one from the client", [said("m", "a", model="<synthetic>"), said("n", "b")], {"texts": ["b"]}),
+            ("a subagent's", [said("m", "a"), said("n", "b", isSidechain=True)], {"texts": ["a"]}),
+            ("a row of another type", [said("m", "a"), {**said("n", "b"), "type": "system"}], {"texts": ["a"]}),
+            ("a message that is none", [said("m", "a"), {"type": "user", "message": "x"}], {"texts": ["a"]}),
+            ("a text alone", [{"type": "assistant", "message": {"id": "m", "content": " a "}}], {"texts": ["a"]}),
+            ("blocks that are none", [said("m", "a", 1, None, {"type": "text", "text": 5})], {"texts": ["a", ""]}),
+            ("another kind of block", [said("m", {"type": "thinking", "text": "a"})], {}),
+        ):  # fmt: skip
+            with self.subTest(what):
+                self.assertEqual(recover.last_turn(rows[::-1], False), {**TURN, **expected})
+        rows = [said("m", "a"), said("n", "b", isSidechain=True)]
+        self.assertEqual(recover.last_turn(rows[::-1], True)["texts"], ["b"])
+
+    def test_what_a_message_is_judged_to_be(self) -> None:
+        leaked, called = leak(), {**TURN, "tool_use": True}
+        for what, message, turn, expected in (
+            ("nothing", "", None, ("clean", "")),
+            ("a leak", leaked, None, ("leak", "Bash")),
+            ("prose", "Done.", TURN, ("clean", "")),
+            ("the clients sentence, by whom is not known", GIVE_UP, None, ("clean", "")),
+            ("the clients sentence, by the model", GIVE_UP, TURN, ("clean", "")),
+            ("the clients sentence, by the client", GIVE_UP, {**TURN, "synthetic": True}, ("give-up", "")),
+            ("the same in the transcript", "", {**TURN, "texts": [GIVE_UP], "synthetic": True}, ("give-up", "")),
+            ("the same among others", "", {**TURN, "texts": ["a", GIVE_UP], "synthetic": True}, ("clean", "")),
+            ("blanks around it", f" {GIVE_UP}\n", {**TURN, "synthetic": True}, ("give-up", "")),
+            ("a leak in the transcript", "", {**TURN, "texts": ["a", leaked]}, ("leak", "Bash")),
+            ("a leak in two blocks", "", {**TURN, "texts": [opener("Glob"), argument("a", "b")]}, ("leak", "Glob")),
+            ("a leak beside a call", leaked, {**called, "texts": ["a", leaked]}, ("clean", "")),
+            ("a leak beside a call, in the transcript", "", {**called, "texts": [leaked]}, ("clean", "")),
+            ("a leak, the call beside another", leaked, {**called, "texts": [leaked, "a"]}, ("leak", "Bash")),
+            ("a leak, the call beside nothing", leaked, called, ("leak", "Bash")),
+        ):
+            with self.subTest(what):
+                self.assertEqual(recover.judge(message, turn), expected)
+
+    def test_what_is_spent_and_when_it_is_handed_back(self) -> None:
+        for what, state, cap, goes_on, outcome, count, row in (
+            ("the first", {}, 8, False, "block", 1, 1),
+            ("one more", {"count": 3, "ts": NOW}, 8, False, "block", 4, 1),
+            ("the last", {"count": 9, "ts": NOW}, 8, False, "block", 10, 1),
+            ("one too many", {"count": 10, "ts": NOW}, 8, False, "hand-back", 0, 0),
+            ("at the end of the window", {"count": 3, "ts": NOW - 600}, 8, False, "block", 4, 1),
+            ("after the window", {"count": 3, "ts": NOW - 601}, 8, False, "block", 1, 1),
+            ("after the window, a full row", {"count": 3, "ts": NOW - 601, "row": 8}, 8, True, "block", 1, 1),
+            ("after a time to come", {"count": 3, "ts": NOW + 1}, 8, False, "block", 1, 1),
+            ("in a row", {"count": 3, "ts": NOW, "row": 7}, 8, True, "block", 4, 8),
+            ("in a row that is full", {"count": 8, "ts": NOW, "row": 8}, 8, True, "hand-back", 0, 0),
+            ("in a new row", {"count": 8, "ts": NOW, "row": 8}, 8, False, "block", 9, 1),
+            ("where a row has no end", {"count": 8, "ts": NOW, "row": 90}, 0, True, "block", 9, 0),
+            ("in a row of one", {"count": 1, "ts": NOW, "row": 1}, 1, True, "hand-back", 0, 0),
+            ("a count of another kind", {"count": "3", "ts": NOW}, 8, False, "block", 1, 1),
+            ("a count below nothing", {"count": -1, "ts": NOW}, 8, False, "block", 1, 1),
+            ("a count that is no number", {"count": float("nan"), "ts": NOW}, 8, False, "block", 1, 1),
+            ("a time beyond every float", {"count": 3, "ts": 10**400}, 8, False, "block", 1, 1),
+            ("no time", {"count": 3}, 8, False, "block", 1, 1),
+        ):
+            with self.subTest(what):
+                new = {"count": count, "ts": NOW, "last_idx": 5, "row": row}
+                self.assertEqual(recover.spend({**state, "last_idx": 5}, NOW, cap, goes_on), (outcome, new))
+
+    def test_what_the_model_reads_names_the_tool_if_its_name_is_plain(self) -> None:
+        for tool, named in (
+            ("Bash", True),
+            ("a" * 64, True),
+            ("a" * 65, False),
+            ("\u00e9", False),
+            ("a b", False),
+            ("", False),
+        ):
+            text = recover.recovery_text("leak", tool, "Do it.", 3, False)
+            with self.subTest(tool):
+                self.assertIn(f"your last {tool if named else 'tool'} call was written out as text,", text)
+                self.assertTrue(text.endswith("stop. Do it. (recovery attempt 3/10)"))
+        self.assertIn(
+            "your last tool call could not be parsed,", recover.recovery_text("give-up", "", "Do it.", 3, False)
+        )
+        self.assertIn("report in full. Do it.", recover.recovery_text("leak", "Bash", "Do it.", 3, True))
+
+
+class Calls(unittest.TestCase):
+    def test_which_calls_are_the_same(self) -> None:
+        def key(tool: str = "Read", given: object = None, agent: object = "") -> str:
+            return coach.key_of({"agent_id": agent}, {"tool_name": tool, "tool_input": given})
+
+        one = key(given={"a": 1, "b": {"c": 2}})
+        self.assertRegex(one, r"^[0-9a-f]{32}$")
+        self.assertEqual(one, key(given={"b": {"c": 2}, "a": 1}))
+        self.assertEqual(one, key(given={"a": 1, "b": {"c": 2}}, agent=None))
+        for other in (
+            key("Edit", {"a": 1, "b": {"c": 2}}),
+            key(given={"a": 1, "b": {"c": 3}}),
+            key(given={"a": "1", "b": {"c": 2}}),
+            key(given={"a": 1, "b": {"c": 2}, "description": "x"}),
+            key(given={"a": 1, "b": {"c": 2}}, agent="a1"),
+            key(),
+        ):
+            self.assertNotEqual(one, other)
+        for tool in ("Agent", "Task", "Monitor"):
+            self.assertEqual(key(tool, {"a": 1, "description": "x"}), key(tool, {"a": 1, "description": "y"}))
+            self.assertNotEqual(key(tool, {"a": {"description": "x"}}), key(tool, {"a": {"description": "y"}}))
+            self.assertNotEqual(key(tool, ["description"]), key(tool, ["x"]))
+        self.assertNotEqual(key("Read", {"a": 1, "description": "x"}), key("Read", {"a": 1, "description": "y"}))
+
+    def test_how_an_error_is_quoted(self) -> None:
+        size = coach.QUOTE_CHARS
+        for what, error, quoted in (
+            ("short", "No such file.", "No such file."),
+            ("blanks around it", " \nNo.\n", "No."),
+            ("a refusal", "<tool_use_error>No.</tool_use_error>", "No."),
+            ("as long as may be", "x" * size, "x" * size),
+            ("that long but for what is dropped", "<tool_use_error> " + "x" * size, "x" * size),
+            ("one too long", "a" + "x" * size, f"a{'x' * 999}\n[1 characters left out]\n{'x' * 1000}"),
+            ("far too long", "a" * 2000 + "b" * 2000, f"{'a' * 1000}\n[2000 characters left out]\n{'b' * 1000}"),
+        ):
+            with self.subTest(what):
+                self.assertEqual(coach.quote(error), quoted)
+
+    def test_when_a_kept_call_would_still_fail(self) -> None:
+        for at, cwd, look, holds in (
+            (NOW, "/w", [1], True),
+            (NOW - coach.KEEP_SEC, "/w", [1], True),
+            (NOW - coach.KEEP_SEC - 1, "/w", [1], False),
+            (NOW + 1, "/w", [1], False),
+            (NOW, "/x", [1], False),
+            (NOW, "/w", [2], False),
+        ):
+            with self.subTest(at=at - NOW, cwd=cwd, look=look):
+                self.assertEqual(coach.still_holds({"at": at, "cwd": cwd, "look": look}, NOW, "/w", [1]), holds)
+
+    def test_what_outlives_a_success(self) -> None:
+        kept = {tool: {"tool": tool} for tool in ("Read", "mcp__a__get", "mcp__ab__get", "mcp__b__get")}
+        for tool, left in (
+            ("Write", []),
+            ("Bash", []),
+            ("mcp__a__set", ["Read", "mcp__ab__get", "mcp__b__get"]),
+            ("mcp__ab__c__set", ["Read", "mcp__a__get", "mcp__b__get"]),
+            ("mcp__c__set", list(kept)),
+        ):
+            with self.subTest(tool):
+                self.assertEqual(list(coach.outlive(kept, tool)), left)
+
+    def test_which_calls_of_a_batch_were_refused(self) -> None:
+        for what, tool, response, refused in (
+            ("a refusal", "Edit", "<tool_use_error>No.</tool_use_error>", True),
+            ("blanks before it", "Edit", " \n<tool_use_error>No.", True),
+            ("of a call for its neighbour's sake", "Edit", "<tool_use_error>Cancelled: x", False),
+            ("of a command", "Bash", "<tool_use_error>No.", False),
+            ("of another command", "PowerShell", "<tool_use_error>No.", False),
+            ("an error", "Edit", "No such file.", False),
+            ("one that quotes a refusal", "Edit", "a <tool_use_error>No.", False),
+            ("no text", "Edit", ["<tool_use_error>No."], False),
+        ):
+            with self.subTest(what):
+                self.assertEqual(coach.was_refused({"tool_name": tool, "tool_response": response}), refused)
+
+
+class Shared(unittest.TestCase):
+    """What stands in both scripts."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "file")
+
+    def put(self, data: bytes) -> None:
+        with open(self.path, "wb") as file:
+            file.write(data)
+
+    def data(self) -> bytes:
+        with open(self.path, "rb") as file:
+            return file.read()
+
+    def test_a_field_is_found_without_parsing(self) -> None:
+        for raw, found in (
+            (b'{"a":"b","a":"c"}', "b"),
+            (b'{"a" : "b"}', "b"),
+            (b'{"a":""}', ""),
+            (b'{"a":1,"b":"c"}', ""),
+            (b'{"a":null}', ""),
+            (b'{"b":"c"}', ""),
+            (b'{"a":"b', "b"),
+            (b'{"a":', ""),
+            (b"", ""),
+            (b'{"ab":"c"}', ""),
+            (b'{"a":"' + b"x" * 2000 + b'"}', "x" * 998),
+            (b'{"a":"b\xffc"}', "b\ufffdc"),
+        ):
+            for script in SCRIPTS:
+                with self.subTest(raw[:30]):
+                    self.assertEqual(script.quick_field(raw, "a"), found)
+
+    def test_an_id_names_a_state_in_the_state_folder_whatever_it_holds(self) -> None:
+        for ids, name in (
+            (("s",), "s"),
+            (("aZ0-_",), "aZ0-_"),
+            (("s", "a1"), "s.a1"),
+            (("s", ""), "s"),
+            (("",), ""),
+            (("../a.b",), "___a_b"),
+            (("\u00e9\u0663\0 ~",), "_____"),
+            (("x" * 101,), "x" * 100),
+        ):
+            for script in SCRIPTS:
+                with self.subTest(ids=ids):
+                    self.assertEqual(script.state_path("h", *ids), f"{script.STATE_DIR}/cc-h-{name}.json")
+
+    def test_a_field_of_an_event_is_a_string_or_none(self) -> None:
+        for script in SCRIPTS:
+            values = [script.text_of({"a": value}, "a") for value in ("b", 1, None, ["b"])]
+            self.assertEqual([*values, script.text_of({}, "a")], ["b", "", "", "", ""])
+
+    def test_a_state_is_idle_if_there_is_none_or_it_begins_so(self) -> None:
+        for script in SCRIPTS:
+            self.assertTrue(script.is_idle(self.path + "-missing", b"abc"))
+            for data, idle in ((b"", True), (b"abc", True), (b"abcd", True), (b"ab", False), (b"xabc", False)):
+                with self.subTest(data):
+                    self.put(data)
+                    self.assertEqual(script.is_idle(self.path, b"abc"), idle)
+
+    def test_what_a_state_holds(self) -> None:
+        for script in SCRIPTS:
+            for data, state in (
+                (b'{"a": 1}', {"a": 1}),
+                (b'{"a": 1}\ntail of a longer one', {"a": 1}),
+                (b"[1]", {}),
+                (b"", {}),
+                (b"{", {}),
+                (b"\xff", {}),
+                (b"[" * 100_000, {}),
+                (b'{"a": "' + b"x" * 3_000_000 + b'"}', {"a": "x" * 3_000_000}),
+            ):
+                with self.subTest(data[:20]):
+                    self.put(data)
+                    fd = script.lock_state(self.path)
+                    self.assertEqual(script.load_state(fd), state)
+                    os.close(fd)
+
+    def test_a_state_is_written_whole_over_a_longer_one_and_closed(self) -> None:
+        for script in SCRIPTS:
+            self.put(b"x" * 100)
+            fd = script.lock_state(self.path)
+            os.read(fd, 10)
+            script.store_state(fd, {"a": "\u00e9\ud800"})
+            self.assertEqual(self.data(), b'{"a": "\\u00e9\\ud800"}\n')
+            self.assertRaises(OSError, os.fstat, fd)
+            fd = script.lock_state(self.path)
+            with mock.patch.object(script.os, "write", lambda _, data: len(data) - 1):
+                self.assertRaises(OSError, script.store_state, fd, {"a": 1})
+            os.close(fd)
+
+    def test_a_state_that_is_locked_is_waited_for_until_it_is_free_or_time_is_up(self) -> None:
+        for script in SCRIPTS:
+            held = script.lock_state(self.path)
+            with mock.patch.object(script, "LOCK_WAIT_SEC", 0.05):
+                self.assertRaises(OSError, script.lock_state, self.path)
+            timer = threading.Timer(0.05, os.close, [held])
+            timer.start()
+            os.close(script.lock_state(self.path))
+            timer.join()
+
+    @unittest.skipUnless(os.name == "posix", "links")
+    def test_only_a_regular_file_with_one_name_is_opened(self) -> None:
+        for script in SCRIPTS:
+            self.put(b"x")
+            os.close(script.open_private(self.path, os.O_RDONLY))
+            for make in (os.link, os.symlink):
+                make(self.path, self.path + "2")
+                self.assertRaises(OSError, script.open_private, self.path + "2", os.O_RDONLY)
+                os.remove(self.path + "2")
+            os.remove(self.path)
+            os.close(script.open_private(self.path, os.O_RDWR | os.O_CREAT))
+            self.assertEqual(os.stat(self.path).st_mode & 0o777, 0o600)
+            os.remove(self.path)
+            os.mkfifo(self.path)
+            self.assertRaises(OSError, script.open_private, self.path, os.O_RDONLY)
+            os.remove(self.path)
+
+    def test_a_line_of_a_log_keeps_its_columns_whatever_the_words(self) -> None:
+        for script in SCRIPTS:
+            self.put(b"")
+            script.append_line(self.path, "a b", "", "c\td\ne\0", "~\x7f\u00e9!", "x" * 101)
+            when, *words = self.data().decode("ascii").split("\t")
+            self.assertRegex(when, r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+            self.assertEqual(words, ["a_b", "-", "c_d_e_", "~__!", "x" * 100 + "\n"])
+
+    def test_a_log_is_set_aside_once_it_is_longer_than_it_may_be(self) -> None:
+        for script in SCRIPTS:
+            for size, aside in ((script.LOG_MAX_BYTES, False), (script.LOG_MAX_BYTES + 1, True)):
+                with self.subTest(size=size):
+                    self.put(b"x" * size)
+                    script.append_line(self.path, "word")
+                    self.assertEqual(os.path.exists(self.path), not aside)
+                    self.assertEqual(os.path.exists(self.path + ".old"), aside)
+            os.remove(self.path + ".old")
+            script.append_line(self.path + "/no/such/folder", "word")
 
 
 if __name__ == "__main__":

@@ -913,7 +913,7 @@ class Terminal:
             env=self._environment,
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=60,
             check=False,
         )
         if done.returncode != 0:
@@ -931,7 +931,7 @@ class Terminal:
     def submit(self, words: str) -> None:
         """Type text into the prompt and send it."""
         self.type(words)
-        wait_until(lambda: words[-10:] in self.screen(), 10, f"typed {words!r} on the screen", self.screen)
+        wait_until(lambda: words[-10:] in self.screen(), 60, f"typed {words!r} on the screen", self.screen)
         time.sleep(0.3)  # text and Enter in one burst would be taken for a paste
         self.keys("Enter")
 

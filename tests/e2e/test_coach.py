@@ -502,7 +502,7 @@ class Traces(CoachTest):
                 session.wait_for_results(1)
                 self.assertEqual(len(state_files(session.session_id)), 1)
                 session.close()
-                wait_until(lambda: not state_files(session.session_id), 10, "removal of the state")
+                wait_until(lambda: not state_files(session.session_id), 60, "removal of the state")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ class OneShot(unittest.TestCase):
         subagents = {"sub task": [Reply([text("sub answer")])]}
         for version in selected_versions():
             with self.subTest(version=version), ScriptedApi([Reply([call])], subagents) as api, Home() as home:
-                one_shot(version, home, api, "delegate", timeout=90)
+                one_shot(version, home, api, "delegate")
                 self.assertEqual(len(api.subagent_requests("sub task")), 1)
 
     def test_mcp_tools_work_and_fail(self) -> None:

@@ -115,7 +115,7 @@ class LeakedCall(unittest.TestCase):
                 terminal.submit("read a.txt")
                 terminal.wait_for("I have read it.")
                 self.assertEqual(attempts(api.main_requests()), ["1/10"])
-                wait_until(lambda: "recovered - 1" in home.record(), 10, "recovery in the record", home.record)
+                wait_until(lambda: "recovered - 1" in home.record(), 60, "recovery in the record", home.record)
 
 
 class GiveUp(unittest.TestCase):
