@@ -22,9 +22,8 @@ from xml.sax.saxutils import escape, quoteattr
 sys.path.insert(0, str(Path(__file__).resolve().parent / "e2e"))
 
 from harness import NEWEST, Home, Reply, Request, ScriptedApi, Terminal, text, tool_use, wait_until
-from support import ROOT, leak
-
 from recover_malformed_toolcall import read_prompts
+from support import ROOT, leak
 
 PICTURE = ROOT / ".github" / "before-after.svg"
 PROMPT_LINES = 3  # of an idle prompt: it stands between two rules

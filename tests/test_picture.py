@@ -7,10 +7,9 @@ import re
 import unittest
 from xml.etree import ElementTree
 
-from support import ROOT
-
 import tool_coach
 from recover_malformed_toolcall import ARGUMENT, CALL, PREFIX, find_leaked_call, read_prompts, recovery_text
+from support import ROOT
 
 SOURCE = (ROOT / ".github" / "before-after.svg").read_text("utf-8")
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,10 +6,9 @@ import json
 import re
 import unittest
 
-from support import ROOT
-
 import recover_malformed_toolcall as recover
 import tool_coach as coach
+from support import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SCRIPTS = {"recover_malformed_toolcall.py": recover, "tool_coach.py": coach}
