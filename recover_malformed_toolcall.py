@@ -8,18 +8,21 @@ client gives up (the give-up). Nothing ran, the turn ends, and the session idles
 
   Stop, SubagentStop   the last message holds a leaked call  ->  block: the model goes on, with a prompt
   StopFailure          the client gave up on a call          ->  wake: exit 2, the prompt on stderr
-  all three            the retry budget is spent             ->  hand back: a line for the person
+  Stop, SubagentStop   the retry budget is spent             ->  hand back: a line for the person
 
-Malformed stops at most STREAK_WINDOW_SEC apart are one burst; each spends one of MAX_RETRIES. A clean
-Stop ends the burst. Text that shows a call as Markdown code, or talks about one, is left alone.
+Malformed stops at most STREAK_WINDOW_SEC apart are one burst; each spends one of MAX_RETRIES, and no more in a
+row than the client lets pass (BLOCK_CAP). A clean Stop ends the burst. Text that shows a call as Markdown code,
+or talks about one, is left alone.
 
 Reads   the event on stdin; the last rows of the session's transcript; prompts.txt beside this file
 Writes  /tmp/cc-recover-<session>[.<subagent>].json   count, time and last prompt of the burst
         toolcall-hooks.log in the config folder        one line per action; no text of the conversation
         /tmp/cc-recover-heartbeat.log                  only while /tmp/cc-recover-heartbeat.on exists
-Never   runs, sends, or repeats anything of a leaked call but the tool's name. Any error: exit 0, silent.
+Never   runs, sends, or repeats anything of a leaked call but the tool's name. Any error of its own: exit 0,
+        nothing printed, a line in the record
 
-By hand: copy this file (and prompts.txt) to ~/.claude/hooks, and put into ~/.claude/settings.json:
+By hand (client 2.1.104 or newer): copy this file (and prompts.txt) to ~/.claude/hooks, and put into
+~/.claude/settings.json:
 
   {"hooks": {"Stop": [{"hooks": [HOOK]}], "SubagentStop": [{"hooks": [HOOK]}], "StopFailure": [{"hooks": [WAKING]}]}}
 
@@ -158,7 +161,7 @@ def items_opened(line: str, base: int, interrupts: bool) -> "list[int]":
     columns: "list[int]" = []
     rest = line.lstrip(" ")
     indent = len(line) - len(rest)
-    while indent < base + 4 and len(columns) < 100 and not re.match(RULE, rest):
+    while indent < base + 4 and len(columns) < 20 and not re.match(RULE, rest):
         item = re.match(LIST_ITEM, rest)
         if not item or (interrupts and (int(item[1] or 1) != 1 or not rest[item.end() :].strip())):
             break
@@ -178,7 +181,7 @@ def mask_spans(paragraph: str) -> str:
     while call:
         end = call.end()
         before = paragraph[max(0, call.start() - 200) : call.start()]
-        if not re.search(r"[`\x01](?: ?|[^\s`\x01]\S{0,39}\s+)\Z", before):  # else the call is what a span begins with
+        if not re.search(r"[`\x01](?:\s?|[^\s`\x01]\S{0,39}\s+)\Z", before):  # else the call is what a span begins with
             closing = closer.search(paragraph, end) if closed else None
             closed = closing is not None  # if one has no closing tag, none after it has
             if closing or len(before.rpartition("\n")[2].split()) <= 1:
@@ -247,7 +250,8 @@ def is_leaked_call(less: bool, prefix: bool, word: str, before: str, after: str)
         return False
     if goes_on or re.match(r"\s*<", after):
         return bool(goes_on) and (leads or after.strip() != "")
-    return leads and (not line.strip() or bool(closing and closing.end() <= len(line)))  # text instead of arguments
+    # Text instead of arguments; with no closing tag behind it, it is rather prose about a tag.
+    return leads and closing is not None and (not line.strip() or closing.end() <= len(line))
 
 
 def is_mention(words_before: int, leads: bool, on_one_line: bool, tail: str) -> bool:
@@ -308,15 +312,19 @@ def judge(message: str, turn: "dict[str, Any] | None") -> "tuple[str, str]":
     return ("clean", "") if name is None else ("leak", name)
 
 
+def burst_of(state: "dict[str, Any]", now: float) -> "tuple[int, int]":
+    """Return (recoveries, blocks in a row) of the burst that is going on, (0, 0) if there is none."""
+    numbers = [state.get(name) for name in ("count", "row", "ts")]
+    count, row, ts = (n if isinstance(n, (int, float)) and 0 <= n < 1e15 else 0 for n in numbers)  # no NaN either
+    return (int(count), int(row)) if 0 <= now - ts <= STREAK_WINDOW_SEC else (0, 0)
+
+
 def spend(state: "dict[str, Any]", now: float, row_cap: int, row_goes_on: bool) -> "tuple[str, dict[str, Any]]":
     """Return ("block" or "hand-back", the new state) for one more malformed stop.
 
     row_cap: blocks in a row that the client lets pass, 0 = any number; row_goes_on: nothing ran since the last one.
     """
-    numbers = [state.get(name) for name in ("count", "row", "ts")]
-    count, row, ts = (n if isinstance(n, (int, float)) and 0 <= n < 1e15 else 0 for n in numbers)  # no NaN either
-    if not 0 <= now - ts <= STREAK_WINDOW_SEC:
-        count = row = 0
+    count, row = burst_of(state, now)
     row = row if row_goes_on else 0
     used = {"count": count + 1, "ts": now, "last_idx": state.get("last_idx"), "row": row + 1 if row_cap else 0}
     spent = count >= MAX_RETRIES or 0 < row_cap <= row
@@ -327,20 +335,22 @@ def recovery_text(kind: str, tool: str, prompt: str, attempt: int, subagent: boo
     """Return what the model reads: the facts, one thing to do, a prompt, the attempt. It spells no markup."""
     call = f"{tool} call" if tool.isascii() and tool.isidentifier() and len(tool) <= 64 else "tool call"
     fate = "was written out as text" if kind == "leak" else "could not be parsed"
-    reader = (
-        "Your last message is what the caller receives, so finish the task and report in full. " if subagent else ""
-    )
+    shown = "If the markup was only meant to be shown, say so in one line and stop. " if kind == "leak" else ""
+    reader = "Your last message is what the caller receives: finish the task and report in full. " if subagent else ""
     return (
         f"recover_malformed_toolcall (a hook): your last {call} {fate}, so nothing ran, and whatever was written about "
-        "its result is unproven. Make the call first and alone. If the markup was only meant to be shown, say so in "
-        f"one line and stop. {reader}{prompt} (recovery attempt {attempt}/{MAX_RETRIES})"
+        f"its result is unproven. Make the call first and alone. {shown}{reader}{prompt} "
+        f"(recovery attempt {attempt}/{MAX_RETRIES})"
     )
 
 
-HAND_BACK = (
-    "recover_malformed_toolcall: the model's tool calls keep coming out malformed and did not run; the retries are "
-    "spent, so it is your turn. Type continue to try again; if it keeps failing, /rewind to before the failed call."
-)
+def hand_back_text(subagent: bool) -> str:
+    """Return what the person reads when the retries are spent."""
+    fact = "tool calls keep coming out malformed and did not run; the retries are spent, so it"
+    if subagent:
+        return f"recover_malformed_toolcall: a subagent's {fact} ends without them."
+    advice = "Type continue to try again; if it keeps failing, /rewind to before the failed call."
+    return f"recover_malformed_toolcall: the model's {fact} is your turn. {advice}"
 
 
 # --- Effects ----------------------------------------------------------------------------------------------
@@ -595,13 +605,15 @@ def answer(event: "dict[str, Any]", kind: str, tool: str, row_goes_on: bool) -> 
     number = int(cap[:9]) if cap.isascii() and cap.isdigit() else BLOCK_CAP
     row_cap = 0 if name == "StopFailure" else number
     fd = lock_state(burst_path(event))
-    outcome, state = spend(load_state(fd), time.time(), row_cap, row_goes_on)
+    former, now = load_state(fd), time.time()
+    outcome, state = spend(former, now, row_cap, row_goes_on)
     others = [index for index in range(len(prompts)) if index != state["last_idx"]] or [0]
     state["last_idx"] = others[int.from_bytes(os.urandom(4), "big") % len(others)]
     store_state(fd, state)
     if outcome == "hand-back":
-        log_action("recover", event, "hand-back", tool, MAX_RETRIES)
-        return 0 if name == "StopFailure" else say({"systemMessage": HAND_BACK})  # shown to nobody there (2.1.332)
+        log_action("recover", event, "hand-back", tool, burst_of(former, now)[0])
+        # What a StopFailure hook prints is shown to nobody (2.1.112 to 2.1.332).
+        return 0 if name == "StopFailure" else say({"systemMessage": hand_back_text(name == "SubagentStop")})
     log_action("recover", event, "wake" if name == "StopFailure" else "block", tool, state["count"])
     text = recovery_text(kind, tool, prompts[state["last_idx"]], state["count"], name == "SubagentStop")
     if name != "StopFailure":
@@ -626,19 +638,21 @@ def on_stop(event: "dict[str, Any]") -> int:
     """Judge the message that ended the turn; block, hand back, or end the burst."""
     subagent, message = event["hook_event_name"] == "SubagentStop", text_of(event, "last_assistant_message").strip()
     known = bool(message) and message not in GIVE_UP_SENTENCES
-    turn = None
-    if not known or find_leaked_call(message) is not None or os.path.lexists(HEARTBEAT + ".on"):
+    (kind, tool), turn = judge(message, None), None
+    if not known or kind == "leak" or os.path.lexists(HEARTBEAT + ".on"):
         path = text_of(event, "agent_transcript_path" if subagent else "transcript_path")
         turn = read_turn(path, subagent, message, 0 if known else LAG_WAIT_SEC)
-    kind, tool = judge(message, turn)
+        kind, tool = judge(message, turn)
     beat(event, kind, turn)
     if kind != "clean":
         return answer(event, kind, tool, event.get("stop_hook_active") is True and not (turn and turn["tool_ran"]))
     if not is_idle(burst_path(event), IDLE):
         fd = lock_state(burst_path(event))
         state = load_state(fd)
+        count, _ = burst_of(state, time.time())
         store_state(fd, {"count": 0, "ts": time.time(), "last_idx": state.get("last_idx")})
-        log_action("recover", event, "recovered", "", state.get("count", 0))
+        if count:
+            log_action("recover", event, "recovered", "", count)
     return 0
 
 
@@ -673,6 +687,8 @@ OLDEST_CLIENT, SINCE = (2, 1, 104), {"UserPromptExpansion": (2, 1, 116), "PostTo
 OURS = (
     r"(?:/hooks|toolcall-hooks[^\"']*|\{CLAUDE_PLUGIN_ROOT\})/(recover_malformed_toolcall\.py|tool_coach\.py)[\"']?\s*$"
 )
+# Of the prompts.txt that comes with this file: another digest is that of an edited one.
+PROMPTS_SHA256 = "7f244ff39750a6c71bb2781cd6e4494ed20e916ce7c031c795aa313cc542a162"
 BACKUP = ".before-toolcall-hooks"  # what a settings file's backup is called beside it
 SLASH_COMMAND = """---
 description: Switch the tool-coach hook, or show its state
@@ -833,13 +849,23 @@ def upgraded(new: str, old: str) -> "tuple[str, list[str], bool]":
     return new, names, rest == old_rest
 
 
+def is_shipped(prompts: str) -> bool:
+    """Tell whether this script, or the installed one, came with just these prompts."""
+    import hashlib
+
+    installed = read_text(os.path.join(config_folder(), "hooks", "recover_malformed_toolcall.py"))
+    digest = hashlib.sha256(prompts.encode("utf-8", "surrogateescape")).hexdigest()
+    return digest == PROMPTS_SHA256 or f'PROMPTS_SHA256 = "{digest}"' in installed
+
+
 def copy_script(source: str, target: str, say_only: bool) -> None:
     """Copy a script, or the prompts, to the hooks folder; what the user edited there is kept."""
     new, old = read_text(source), read_text(target)
     mode = 0o755 if target.endswith(".py") else 0o644
     if old and old != new and not target.endswith(".py"):
-        print(f"keep     {target}, which you edited; the new one goes beside it")
-        target += ".new"
+        if not is_shipped(old):
+            print(f"keep     {target}, which you edited; the new one goes beside it")
+            target += ".new"
     elif old:
         new, names, whole = upgraded(new, old)
         if names:
@@ -919,9 +945,13 @@ def uninstall(scripts: "list[str]", path: str, say_only: bool) -> None:
     text, settings = read_settings(path)
     before = copy.deepcopy(settings)
     without_ours(settings, path, scripts, [])
-    others = settings_files(path)[1:]
-    read = [(path, settings), *((place, read_settings(place)[1]) for place in others)]
-    named = {script for place, its in read for _, script, _, _ in registered(its, place)}
+    named = {script for _, script, _, _ in registered(settings, path)}
+    for other in settings_files(path)[1:]:
+        try:
+            others = read_settings(other)[1] if other != os.path.realpath(path) else {}
+            named |= {script for _, script, _, _ in registered(others, other)}
+        except SystemExit as error:
+            print(f"passed over: {str(error).partition(';')[0]}")
     backup = os.path.realpath(path) + BACKUP
     if settings != before:
         former, same = read_settings(backup)
@@ -949,7 +979,7 @@ def files_of(scripts: "list[str]") -> "list[str]":
     """Return the files that scripts consist of and write, the record aside; prompts that a user edited are not ours."""
     import glob
 
-    config, here = config_folder(), os.path.dirname(os.path.abspath(__file__))
+    config = config_folder()
     files = [os.path.join(config, "hooks", script + end) for script in scripts for end in ("", ".old")]
     if "tool_coach.py" in scripts:
         command = os.path.join(config, "commands", "tool-coach.md")
@@ -958,9 +988,9 @@ def files_of(scripts: "list[str]") -> "list[str]":
     if "recover_malformed_toolcall.py" in scripts:
         prompts = os.path.join(config, "hooks", "prompts.txt")
         files += [prompts + ".new", *glob.glob(os.path.join(STATE_DIR, "cc-recover-*"))]
-        if read_text(os.path.join(here, "prompts.txt")) in ("", read_text(prompts)):
+        if is_shipped(read_text(prompts)):
             files.append(prompts)
-        else:
+        elif os.path.exists(prompts):
             print(f"keep     {prompts}, which you edited")
     return files
 
@@ -986,8 +1016,7 @@ def without_empty(settings: "dict[str, Any]") -> "dict[str, Any]":
 def settings_files(path: str) -> "list[str]":
     """Return the settings files that the client reads here: the one at path, the user's, the project's two."""
     names = [os.path.join(".claude", "settings.json"), os.path.join(".claude", "settings.local.json")]
-    files = [path, os.path.join(config_folder(), "settings.json"), *names]
-    return list({os.path.realpath(file): 1 for file in files})
+    return list(map(os.path.realpath, [path, os.path.join(config_folder(), "settings.json"), *names]))
 
 
 def samples(script: str) -> "Iterator[tuple[str, str, list[dict[str, Any]]]]":
@@ -1112,7 +1141,7 @@ def status(scripts: "list[str]", path: str, as_json: bool) -> int:
             except SystemExit as error:
                 wrong.append(str(error).replace("; nothing was changed", ""))
 
-    look_into(settings_files(path))
+    look_into(dict.fromkeys(settings_files(path)))
     plugin = plugin_folder(list(places.values()))
     look_into(glob.glob(os.path.join(plugin, ".claude-plugin", "hooks*.json")) if plugin else [])
     found = [(place, *entry) for place, settings in places.items() for entry in registered(settings, place)]
@@ -1133,7 +1162,9 @@ def status(scripts: "list[str]", path: str, as_json: bool) -> int:
         if os.path.exists(source) and not upgraded(read_text(source), text)[2]:
             wrong.append(f"{file} differs from {source} in more than its constants")
         wrong += wiring_faults(script, entries, client) if entries else []
-        for command in {entry[4]["command"]: 1 for entry in entries}:
+        tried = [entry for entry in entries if entry[0] in settings_files(path)[:2] or (plugin and plugin in entry[0])]
+        said += [f"  not tried: what {place} names" for place in {e[0]: 1 for e in entries if e not in tried}]
+        for command in {entry[4]["command"]: 1 for entry in tried}:  # never what only the current folder registers
             for label, expected, events in samples(script):
                 got = outcome_of(command, events, plugin)
                 said.append(f"  {'ok     ' if got == expected else 'WRONG  '}{label}")

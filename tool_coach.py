@@ -16,13 +16,13 @@
 After HAND_BACK_AFTER denials or refusals of one call the turn ends. Bash and PowerShell are never judged: a failed
 command often runs again for good reason. `python3 tool_coach.py on|off` switches as /tool-coach does.
 
-Reads   the event on stdin; size, time and kind of a path in a failed call's input; the transcript's tail, on a
-        client without PostToolBatch (before 2.1.122)
+Reads   the event on stdin; size, time and kind of a path in a failed call's input; the transcript's tail,
+        while no PostToolBatch has told which calls belong together
 Writes  /tmp/cc-tool-coach-<session>.json        kept calls: error, path's look, digest of the input; its
                                                  modification time is the time of the last change
         tool-coach.off in the config folder      while switched off
         toolcall-hooks.log in the config folder  one line per action; no inputs, no errors
-Never   runs, opens or sends anything. Any error of its own: the call runs.
+Never   runs, opens or sends anything. Any error of its own: the call runs, a line in the record.
 
 By hand: copy this file to ~/.claude/hooks, and put into ~/.claude/settings.json (for client 2.1.104 or newer; an
 older one drops every hook of a file that names an event it does not know):
@@ -62,17 +62,18 @@ ACTION_LOG = "toolcall-hooks.log"  # file in the config folder, one line per act
 # Errors that may pass by themselves, or that say nothing about the call: it is not kept. A number counts as a
 # status only beside a word that makes it one, so that a row of data with a 503 in it does not.
 PASSING = (
-    r"time[sd]?[- ]?out|deadline ?exceeded|E(?:TIMEDOUT|AI_AGAIN|PIPE|BUSY|AGAIN|CONN\w+|NET\w+|HOST\w+)",
-    r"socket hang ?up|network (?:error|is unreachable)|fetch failed|broken pipe|upstream connect",
-    r"(?:net::)?ERR_(?:NETWORK|CONNECTION|TIMED)\w*|(?:dis|not )connected",
-    r"connection\b[^.\n]{0,20}\b(?:closed|reset|refused|lost|dropped|aborted|terminated)",
-    r"rate[- ]?limit\w*|too many (?:requests|connections)|quota|overloaded|throttl\w+",
+    r"\w*time[sd]?[-_ ]?out(?:s|error|exception)?|deadline ?exceeded|upstream connect|broken pipe|fetch failed",
+    r"E(?:TIMEDOUT|AI_AGAIN|PIPE|BUSY|AGAIN|MFILE|NOTFOUND|CONN\w+|NET\w+|HOST\w+)|socket hang ?up",
+    r"(?:net::)?ERR_(?:NETWORK|CONNECTION|TIMED)\w*|(?:dis|not )connected|network (?:error|is unreachable)",
+    r"(?:connection|socket|stream|transport|channel)\b[^.\n]{0,20}\b(?:closed|reset|refused|lost|dropped|abort\w*|error)",
+    r"connection terminated|(?:could not|cannot|unable to|failed to) connect|quota|resource[ _]exhausted",
+    r"rate[-_ ]?limit\w*|too many (?:requests|connections|open files)|overloaded\w*|throttl\w+",
     r"(?:status|code|http(?:/[\d.]+)?)(?:[ _-]?code)?\W?(?: of| was| is)?[ :=(]{1,3}(?:408|425|429|5\d\d)",
     r"(?:408|425|429|5\d\d) (?:request time|too |internal|bad gateway|service|gateway)\w*|error 5\d\d",
-    r"internal server error|bad gateway|unavailable|(?:server|resource) (?:is )?busy|is locked|deadlock",
-    r"lock wait|in use by|not\b[^.\n]{0,30}\b(?:ready|yet)|in progress|still \w+ing|pending",
-    r"(?:start|warm)ing up|initiali[sz]ing|(?:re)?try(?:ing)? (?:again|later|in|after)|(?:again|back) later",
-    r"temporar(?:y|ily)|cancell?ed|interrupted|abort(?:ed|error)",
+    r"internal server error|bad gateway|\w*unavailable|(?:server|resource) (?:is )?busy|is locked|deadlock",
+    r"lock wait|(?:already )?in use|not\b[^.\n]{0,30}\b(?:ready|yet)|in progress|still \w+ing|pending",
+    r"(?:start|warm)ing up|initiali[sz]ing|(?:re-?)?try(?:ing)? (?:again|later|in|after)|(?:again|back) later",
+    r"please (?:re-?try|wait)|temporar(?:y|ily)|cancell?ed|interrupted|abort(?:ed|error)",
     r"hook error|blocked by|doesn't want to|was rejected|denied by|permission to use",
 )
 
@@ -371,9 +372,11 @@ def in_one_message(event: "dict[str, Any]", other: str) -> bool:
     import json
 
     replies: "dict[str, str]" = {}
-    ids = {other, text_of(event, "tool_use_id")}
+    ids, path = {other, text_of(event, "tool_use_id")}, text_of(event, "transcript_path")
+    if text_of(event, "agent_id"):
+        path = f"{path[:-6]}/subagents/agent-{text_of(event, 'agent_id')}.jsonl"
     try:
-        with open(text_of(event, "transcript_path"), "rb", opener=at_once) as file:
+        with open(path, "rb", opener=at_once) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
             lines = file.read(TAIL_BYTES).split(b"\n")
     except (OSError, ValueError):
@@ -435,7 +438,7 @@ def nothing_to_do(raw: bytes) -> bool:
     """Tell from the raw event alone that nothing is kept that it concerns; parsing costs more than all else."""
     name = quick_field(raw, "hook_event_name")
     if name == "UserPromptExpansion":
-        return b"tool-coach" not in raw
+        return False
     path = state_path("tool-coach", quick_field(raw, "session_id"))
     if os.path.lexists(switch_path()):
         if os.path.lexists(path):
@@ -453,7 +456,7 @@ def on_call(event: "dict[str, Any]") -> int:
     tool, key = text_of(event, "tool_name"), key_of(event, event)
     fd, kept, turn, changed = open_state(event)
     call = kept.get(key)
-    if not call or tool in NOT_JUDGED:
+    if not call:
         return 0
     if not still_holds(call, time.time(), text_of(event, "cwd"), look_of(event)):
         del kept[key]
@@ -513,7 +516,7 @@ def on_batch(event: "dict[str, Any]") -> int:
     for call in kept.values():  # one that was handed back, and stands in the record, when it was denied
         if call["denied_id"] and call["denied_id"] in ids and 0 < HAND_BACK_AFTER <= call["denied"]:
             return say({"continue": False, "stopReason": HAND_BACK.format(tool=call["tool"], times=call["denied"])})
-    return tell(event, {"additionalContext": "\n\n".join(notes)[:9000]}, "\n".join(lines), tool, times) if notes else 0
+    return tell(event, {"additionalContext": "\n\n".join(notes[:4])}, "\n".join(lines), tool, times) if notes else 0
 
 
 def on_success(event: "dict[str, Any]") -> int:

@@ -23,6 +23,8 @@ REFUSALS = "|".join(
     )
 )
 
+tool_coach.is_passing("")  # its patterns are compiled here, not in every forked child
+
 
 def is_registered(event: str, subject: str) -> bool:
     """Tell whether the installed settings start the coach for an event of a tool (or of a command)."""
@@ -197,8 +199,10 @@ class Player:
                 file.write("x")
 
 
-def play(case: Event, player: Player) -> str:
+def play(case: Event, player: Player, last: Path | None = None) -> str:
     """Play a history; return what becomes of its last call: deny, note, or run.
+
+    last: the script to run as a process for the last message, whatever the player runs before.
 
     Without a result of its own the last call is let through by the client, or, if a note is expected, refused again.
     """
@@ -216,11 +220,11 @@ def play(case: Event, player: Player) -> str:
             calls[-1].update(
                 {"result": "error", "error": refused[-1]} if case["expect"] == "note" else {"result": "unknown"}
             )
+        if not events and last:
+            player.script = shifted_clock(last, player.home / "later", player.clock) if player.clock else last
         answers = player.message(calls)
-        if not events:
-            last = calls[-1]
     if any("permissionDecision" in answer.get("hookSpecificOutput", {}) for answer in answers):
         return "deny"
     if any("additionalContext" in answer.get("hookSpecificOutput", {}) for answer in answers):
         return "note"
-    return "run" if not answers else f"{last['call']}: {answers}"
+    return "run" if not answers else f"{calls[-1]['call']}: {answers}"

@@ -58,7 +58,7 @@ class CoachTest(HookTest):
 
 
 class Job(NamedTuple):
-    """One case to play, and how: as a process or (quicker) in forked children, and what the client is like."""
+    """One case to play, and how: its last call as processes or all in forked children, and what the client is like."""
 
     case: Event
     home: Path
@@ -71,8 +71,9 @@ class Job(NamedTuple):
 def outcome_of(job: Job) -> str:
     """Return what becomes of a case's last call, or what went wrong."""
     job.home.mkdir()
+    player = Player(job.home, job.session, None, parallel=job.parallel, batches=job.batches)
     try:
-        return play(job.case, Player(job.home, job.session, job.script, parallel=job.parallel, batches=job.batches))
+        return play(job.case, player, job.script)
     except AssertionError as error:
         return str(error)
 

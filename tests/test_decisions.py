@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
+import shutil
 import tempfile
 import threading
 import unittest
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
 import recover_malformed_toolcall as recover
+import support
 import tool_coach as coach
 from support import GIVE_UP, argument, leak, opener
 
@@ -30,6 +36,10 @@ def find(text: str) -> str | None:
 
 
 class Tags(unittest.TestCase):
+    def test_the_words_of_a_tag_are_those_of_the_client(self) -> None:
+        words = [word[::-1] for word in (PREFIX, CALL, ARGUMENT)]
+        self.assertEqual(words, [":lmt" + "na", "ekov" + "ni", "retem" + "arap"])
+
     def test_what_an_opening_tag_may_look_like(self) -> None:
         for what, text in {
             "a word of one letter": opener("Bash").replace(CALL, "c") + argument("a", "b") + END,
@@ -142,7 +152,8 @@ class Sentences(unittest.TestCase):
             ("on its line, closed later", opener("Bash") + "ls -la\n" + END, False),
             ("on its line, not closed", opener("Bash") + "ls -la", False),
             ("on lines of its own amid a sentence", "Now run it with " + opener("Bash") + "\nls -la\n" + END, False),
-            ("after a blank line", opener("Bash") + " \n\nls -la", True),
+            ("after a blank line", opener("Bash") + " \n\nls -la\n" + END, True),
+            ("after a blank line, not closed", opener("Bash") + " \n\nls -la", False),
         ):
             with self.subTest(what):
                 self.assertEqual(find(text) is not None, fires)
@@ -226,7 +237,7 @@ class Blocks(unittest.TestCase):
             ("-  ", 0, True, []),
             ("- -", 0, True, [2, 4]),
             ("a - b", 0, False, []),
-            ("- " * 150 + "a", 0, False, [2 * depth for depth in range(1, 101)]),
+            ("- " * 15 + "a", 0, False, [2 * depth for depth in range(1, 16)]),
         ):
             with self.subTest(line[:20], base=base, interrupts=interrupts):
                 self.assertEqual(recover.items_opened(line, base, interrupts), columns)
@@ -716,6 +727,214 @@ class Shared(unittest.TestCase):
                     self.assertEqual(os.path.exists(self.path + ".old"), aside)
             os.remove(self.path + ".old")
             script.append_line(self.path + "/no/such/folder", "word")
+
+
+@unittest.skipUnless(hasattr(os, "fork"), "fork")
+class Hooks(unittest.TestCase):
+    """Both hooks in forked children, their state in a folder of the test's own."""
+
+    recover: ModuleType
+    coach: ModuleType
+    folder: Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder, True)
+        for name in ("recover", "coach"):
+            script = support.RECOVER if name == "recover" else support.COACH
+            script = support.copy_script(script, cls.folder, STATE_DIR=str(cls.folder / "state"))
+            spec = importlib.util.spec_from_file_location(f"decisions_{name}", script)
+            assert spec and spec.loader
+            module = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            setattr(cls, name, module)
+
+    def setUp(self) -> None:
+        for name in ("state", "home"):
+            shutil.rmtree(self.folder / name, True)
+            (self.folder / name).mkdir()
+        (self.folder / "home" / ".claude").mkdir()
+        self.transcript = self.folder / "transcript.jsonl"
+        self.transcript.unlink(missing_ok=True)
+
+    def write(self, *rows: object, end: str = "\n") -> None:
+        """Write a transcript."""
+        self.transcript.write_text("\n".join(json.dumps(row) for row in rows) + end, "utf-8")
+
+    def stop(self, message: str | None, name: str = "Stop", active: bool = False, **fields: Any) -> support.Answer:
+        """Send the recovery hook an event."""
+        event: support.Event = {"session_id": "s", "transcript_path": str(self.transcript), "hook_event_name": name}
+        event.update({} if message is None else {"last_assistant_message": message})
+        event.update(stop_hook_active=active, **fields)
+        return support.fork_hook(self.recover.main, event, self.folder / "home")
+
+    def state(self, name: str = "recover-s") -> Any:
+        """Return a state."""
+        return json.loads((self.folder / "state" / f"cc-{name}.json").read_text())
+
+    def heard_beats(self) -> list[list[str]]:
+        """Return the heartbeat's lines without their time."""
+        lines = (self.folder / "state" / "cc-recover-heartbeat.log").read_text().splitlines()
+        return [line.split("\t")[1:] for line in lines]
+
+
+class Recovery(Hooks):
+    def test_which_stops_are_ordinary_without_parsing_them(self) -> None:
+        state = self.folder / "state" / "cc-recover-s.json"
+        agents = self.folder / "state" / "cc-recover-s.a1.json"
+        for what, fields, idle, ordinary in (
+            ("a message", {"last_assistant_message": "Done."}, True, True),
+            ("no message", {}, True, False),
+            ("an empty one", {"last_assistant_message": ""}, True, False),
+            ("a call's word", {"last_assistant_message": f"a {CALL} b"}, True, False),
+            ("an argument's word", {"last_assistant_message": f"a {ARGUMENT} b"}, True, False),
+            ("the client's sentence", {"last_assistant_message": GIVE_UP}, True, False),
+            ("in a burst", {"last_assistant_message": "Done."}, False, False),
+            (
+                "a subagent's, the main loop in a burst",
+                {"agent_id": "a1", "last_assistant_message": "Done."},
+                False,
+                True,
+            ),
+        ):
+            with self.subTest(what):
+                state.write_text(json.dumps({"count": 0 if idle else 1, "ts": 1}))
+                raw = support.encode({"session_id": "s", **fields})
+                self.assertEqual(self.recover.nothing_to_do(raw), ordinary)
+        agents.write_text('{"count": 1, "ts": 1}')
+        raw = support.encode({"session_id": "s", "agent_id": "a1", "last_assistant_message": "Done."})
+        self.assertFalse(self.recover.nothing_to_do(raw))
+        raw = support.encode({"session_id": "t", "last_assistant_message": "Done."})
+        self.assertTrue(self.recover.nothing_to_do(raw))
+        (self.folder / "state" / "cc-recover-heartbeat.on").touch()
+        self.assertFalse(self.recover.nothing_to_do(raw))
+
+    def test_a_transcript_is_read_from_its_end_whatever_the_lines(self) -> None:
+        rows = [said("m", "x" * number) for number in (10, 70_000, 20, 140_000, 65_000, 30)]
+        for end in ("\n", "", "\n\n"):
+            self.write(*rows, end=end)
+            found = list(self.recover.rows_from_end(str(self.transcript)))
+            self.assertEqual(found, rows[::-1])
+            with mock.patch.object(self.recover, "TAIL_BYTES", 65_400):
+                self.assertEqual(list(self.recover.rows_from_end(str(self.transcript))), rows[:-3:-1])
+        self.write(said("m", "x"), said("m", "x" * 60_000), rows[0], said("m", "x" * 60_000))
+        with mock.patch.object(self.recover, "TAIL_BYTES", 100_000):
+            self.assertEqual(len(list(self.recover.rows_from_end(str(self.transcript)))), 2)
+        self.transcript.write_bytes(
+            b'{"message": 1}\n{"message": 2\n["message"]\n{"other": 3}\n\xff"message"\n{"message": 4}'
+        )
+        self.assertEqual(list(self.recover.rows_from_end(str(self.transcript))), [{"message": 4}, {"message": 1}])
+        self.transcript.write_bytes(b"")
+        self.assertEqual(list(self.recover.rows_from_end(str(self.transcript))), [])
+
+    def test_a_turn_is_waited_for_only_while_it_is_not_there(self) -> None:
+        def read(message: str, wait_sec: float = 5) -> Any:
+            return self.recover.read_turn(str(self.transcript), False, message, wait_sec)
+
+        self.write(PROMPT, said("m", "a"))
+        with mock.patch.object(self.recover.time, "sleep", mock.Mock(side_effect=AssertionError("it waits"))):
+            self.assertEqual(read("a")["texts"], ["a"])
+            self.assertEqual(read("")["texts"], ["a"])
+            self.assertEqual(read("b", 0)["texts"], ["a"])
+            self.transcript.unlink()
+            self.assertIsNone(read("", 0))
+            self.assertIsNone(self.recover.read_turn("a\0b", False, "", 0))
+
+        def later(seconds: float) -> None:
+            self.assertLess(seconds, 0.2)
+            self.write(PROMPT, said("m", "a"), said("m", "b"))
+
+        for before, message in (((), "b"), ((said("m", "a"),), "b"), ((said("m", "a"), PROMPT), "")):
+            self.write(*before)
+            with mock.patch.object(self.recover.time, "sleep", later):
+                self.assertEqual(read(message)["texts"], ["a", "b"])
+
+    def test_blanks_round_a_message_do_not_hide_the_real_call_beside_it(self) -> None:
+        self.write(PROMPT, said("m", leak(), CALLED))
+        self.assertEqual(self.stop(f"\n{leak()} \n").raw, b"")
+        self.assertNotEqual(self.stop(leak() + "x").raw, b"")
+
+    def test_a_wake_is_no_block_in_the_clients_row(self) -> None:
+        self.assertEqual(self.stop(GIVE_UP, "StopFailure").code, 2)
+        self.assertEqual((self.state()["count"], self.state()["row"]), (1, 0))
+        self.stop(leak(), active=True)
+        self.assertEqual((self.state()["count"], self.state()["row"]), (2, 1))
+        self.stop(leak(), active=True)
+        self.assertEqual((self.state()["count"], self.state()["row"]), (3, 2))
+        self.stop(leak(), active=False)
+        self.assertEqual((self.state()["count"], self.state()["row"]), (4, 1))
+
+    def test_the_heartbeat_says_what_each_stop_was(self) -> None:
+        (self.folder / "state" / "cc-recover-heartbeat.on").touch()
+        self.write(PROMPT, said("m", "Done.", CALLED))
+        self.stop("Done.")
+        self.stop(leak())
+        self.stop(GIVE_UP, "StopFailure")
+        self.stop("Overloaded", "StopFailure")
+        self.stop("Done.", "SubagentStop", agent_transcript_path="/nowhere", agent_id="a1")
+        self.assertEqual(
+            self.heard_beats(),
+            [
+                ["s", "Stop", "clean", "tool_use=True", "length=5"],
+                ["s", "Stop", "leak", "tool_use=True", f"length={len(leak())}"],
+                ["s", "StopFailure", "give-up", "tool_use=unknown", f"length={len(GIVE_UP)}"],
+                ["s", "StopFailure", "clean", "tool_use=unknown", "length=10"],
+                ["s", "SubagentStop", "clean", "tool_use=unknown", "length=5"],
+            ],
+        )
+
+    def test_the_record_says_what_was_done(self) -> None:
+        with mock.patch.object(self.recover, "MAX_RETRIES", 2):
+            for message, name in (
+                (leak(), "Stop"),
+                (GIVE_UP, "StopFailure"),
+                (leak(), "Stop"),
+                (leak("a b"), "SubagentStop"),
+            ):
+                self.stop(message, name)
+            self.stop("Done.", "SubagentStop")
+        lines = (self.folder / "home" / ".claude" / "toolcall-hooks.log").read_text().splitlines()
+        self.assertEqual(
+            [line.split("\t")[1:] for line in lines],
+            [
+                ["recover", "s", "block", "Bash", "1"],
+                ["recover", "s", "wake", "-", "2"],
+                ["recover", "s", "hand-back", "Bash", "2"],
+                ["recover", "s", "block", "a_b", "1"],
+                ["recover", "s", "recovered", "-", "1"],
+            ],
+        )
+
+    def test_a_prompt_does_not_come_again_after_a_recovery(self) -> None:
+        (self.folder / "prompts.txt").write_text("First one.\n\n# no\nOther one.\n")
+        self.addCleanup((self.folder / "prompts.txt").unlink)
+        said_before = ""
+        for _ in range(10):
+            reason = (self.stop(leak()).out or {})["reason"]
+            [prompt] = [words for words in ("First one.", "Other one.") if words in reason]
+            self.assertNotEqual(prompt, said_before)
+            said_before = prompt
+            self.stop("Done.")
+
+    def test_which_lines_of_the_prompts_count(self) -> None:
+        file = self.folder / "prompts.txt"
+        self.addCleanup(file.unlink, True)
+        own = list(self.recover.RECOVERY_PROMPTS)
+        self.assertEqual(self.recover.read_prompts(), own)
+        for data, prompts in (
+            (b"", own),
+            (b"# a\n\n  # b\n \t\n", own),
+            (b"a\n b \t\r\n#c\nd # e", ["a", "b", "d # e"]),
+            (b"\xef\xbb\xbf# a\nb\n", ["b"]),
+            (b"a\xffb\n", ["a\ufffdb"]),
+            (b"x" * 1000, ["x" * 1000]),
+            (b"x" * 1001, ["x" * 1000]),
+            (b"a\n" * 100_000 + b"b", ["a"] * 100_000),
+        ):
+            with self.subTest(data[:20]):
+                file.write_bytes(data)
+                self.assertEqual(self.recover.read_prompts(), prompts)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import unittest
@@ -43,6 +44,10 @@ class Readme(unittest.TestCase):
         self.assertGreaterEqual(count, 24)
         self.assertIn(f"one of {count} differing prompts", README)
         self.assertIn(f"`prompts.txt` holds {count} prompts", README)
+
+    def test_the_script_knows_the_prompts_that_come_with_it(self) -> None:
+        digest = hashlib.sha256((ROOT / "prompts.txt").read_bytes()).hexdigest()
+        self.assertEqual(recover.PROMPTS_SHA256, digest)
 
     def test_the_settings_block_is_what_install_writes(self) -> None:
         block = json.loads(README.partition("```json\n")[2].partition("```")[0])

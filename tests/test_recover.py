@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import recover_malformed_toolcall as script
-from recover_malformed_toolcall import CALL, HAND_BACK, MAX_RETRIES, PREFIX, RECOVERY_PROMPTS, find_leaked_call
+from recover_malformed_toolcall import CALL, MAX_RETRIES, PREFIX, RECOVERY_PROMPTS, find_leaked_call, hand_back_text
 from support import GIVE_UP, RECOVER, ROOT, Answer, Event, HookTest, copy_script, fork_hook, leak, run_hook
 
 LEAK = "I list the folder.\n\ncourt\n" + leak()
+find_leaked_call("- `x`\n\n" + LEAK)  # the patterns are compiled here, not in every forked child
 QUIET = (0, b"", "")
 
 
@@ -96,8 +97,8 @@ class RecoverTest(HookTest):
     def assert_quiet(self, answer: Answer) -> None:
         self.assertEqual((answer.code, answer.raw, answer.err), QUIET)
 
-    def assert_hand_back(self, answer: Answer) -> None:
-        self.assertEqual((answer.code, answer.out, answer.err), (0, {"systemMessage": HAND_BACK}, ""))
+    def assert_hand_back(self, answer: Answer, subagent: bool = False) -> None:
+        self.assertEqual((answer.code, answer.out, answer.err), (0, {"systemMessage": hand_back_text(subagent)}, ""))
 
 
 class WhichMessage(RecoverTest):
@@ -326,7 +327,7 @@ class Words(RecoverTest):
         self.assertNotIn(secret, self.assert_block(self.fire(message=message)))
 
     def test_no_text_spells_markup_or_is_taken_for_a_leak_itself(self) -> None:
-        texts = [*self.reasons(), HAND_BACK]
+        texts = [*self.reasons(), hand_back_text(False), hand_back_text(True)]
         self.assertGreater(len(texts), 100)
         for text in texts:
             for sign in ("<", ">", "`", PREFIX, PREFIX[:-1] + " ", CALL + " name", "name="):
@@ -339,7 +340,9 @@ class Words(RecoverTest):
 
     def test_the_hand_back_says_how_to_go_on(self) -> None:
         for words in ("recover_malformed_toolcall", "did not run", "continue", "/rewind"):
-            self.assertIn(words, HAND_BACK)
+            self.assertIn(words, hand_back_text(False))
+        for words in ("recover_malformed_toolcall", "subagent", "did not run"):
+            self.assertIn(words, hand_back_text(True))
 
 
 class Prompts(RecoverTest):
@@ -422,7 +425,7 @@ class Budget(RecoverTest):
         """Let calls leak until the hook hands back; return the number of blocks before."""
         for blocks in range(limit):
             answer = self.fire(**fields)
-            if answer.out == {"systemMessage": HAND_BACK}:
+            if answer.out == {"systemMessage": hand_back_text(False)}:
                 return blocks
             self.assert_block(answer, blocks + 1)
         return limit
@@ -465,7 +468,7 @@ class Budget(RecoverTest):
         """Let calls leak until the hook hands back, the first block being that attempt; return the number of blocks."""
         for number in range(30):
             answer = self.fire(**fields)
-            if answer.out == {"systemMessage": HAND_BACK}:
+            if answer.out == {"systemMessage": hand_back_text(False)}:
                 return number
             self.assert_block(answer, attempt + number)
         return 30
@@ -527,7 +530,8 @@ class Budget(RecoverTest):
 
     def test_a_subagents_spent_budget_is_handed_back_too(self) -> None:
         self.assertEqual(
-            [self.fire("SubagentStop", agent_id="a1").out for _ in range(11)][-1], {"systemMessage": HAND_BACK}
+            [self.fire("SubagentStop", agent_id="a1").out for _ in range(11)][-1],
+            {"systemMessage": hand_back_text(True)},
         )
 
     def test_other_numbers_are_kept_to(self) -> None:

@@ -484,7 +484,7 @@ class SwitchByScript(CoachTest):
 
 
 class Traces(CoachTest):
-    """Nothing is left in /tmp, nor in the context"""
+    """The coach leaves nothing in /tmp, nor in the context"""
 
     @on_each_version()
     def test_the_command_is_not_offered_to_the_model(self, version: str) -> None:
