@@ -1124,10 +1124,37 @@ def wiring_faults(script: str, entries: "list[tuple[Any, ...]]", client: "tuple[
     return wrong
 
 
+def examine(script: str, entries: "list[tuple[Any, ...]]", path: str, plugin: str) -> "tuple[list[str], list[str]]":
+    """Return what to say of a script, with the proof of what its entries run, and what is wrong with it.
+
+    What only the current folder registers is not run: a hostile repository may have put it there.
+    """
+    import hashlib
+
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
+    copy = os.path.join(config_folder(), "hooks", script)
+    file = copy if os.path.exists(copy) else os.path.join(plugin, script) if plugin else source
+    text, places = read_text(file), {entry[0]: 1 for entry in entries}
+    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    version = text.partition('__version__ = "')[2].partition('"')[0]
+    said = [f"{script} {version} ({digest}): {file}"]
+    for place in places:
+        said.append(f"  registered for {', '.join(entry[1] for entry in entries if entry[0] == place)} in {place}")
+    differs = os.path.exists(source) and not upgraded(read_text(source), text)[2]
+    wrong = [f"{file} differs from {source} in more than its constants"] if differs else []
+    tried = [entry for entry in entries if entry[0] in settings_files(path)[:2] or (plugin and plugin in entry[0])]
+    said += [f"  not tried: what {place} names" for place in places if all(entry[0] != place for entry in tried)]
+    for command in {entry[4]["command"]: 1 for entry in tried}:
+        for label, expected, events in samples(script):
+            got = outcome_of(command, events, plugin)
+            said.append(f"  {'ok     ' if got == expected else 'WRONG  '}{label}")
+            wrong += [] if got == expected else [f"{label}: {got} instead of {expected}, from {command}"]
+    return said, wrong
+
+
 def status(scripts: "list[str]", path: str, as_json: bool) -> int:
     """Print what is installed, the proof that it works, the record, and what is wrong; return 1 if anything is."""
     import glob
-    import hashlib
     import json
 
     client, config = client_version(), config_folder()
@@ -1150,25 +1177,9 @@ def status(scripts: "list[str]", path: str, as_json: bool) -> int:
     wrong += [f"disableAllHooks is set in {place}" for place in places if places[place].get("disableAllHooks")]
     for script in scripts:
         entries = [entry for entry in found if entry[2] == script]
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
-        copy = os.path.join(config, "hooks", script)
-        file = copy if os.path.exists(copy) else os.path.join(plugin, script) if plugin else source
-        text = read_text(file)
-        digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
-        version = text.partition('__version__ = "')[2].partition('"')[0]
-        said.append(f"{script} {version} ({digest}): {file}")
-        for place in {entry[0]: 1 for entry in entries}:
-            said.append(f"  registered for {', '.join(entry[1] for entry in entries if entry[0] == place)} in {place}")
-        if os.path.exists(source) and not upgraded(read_text(source), text)[2]:
-            wrong.append(f"{file} differs from {source} in more than its constants")
         wrong += wiring_faults(script, entries, client) if entries else []
-        tried = [entry for entry in entries if entry[0] in settings_files(path)[:2] or (plugin and plugin in entry[0])]
-        said += [f"  not tried: what {place} names" for place in {e[0]: 1 for e in entries if e not in tried}]
-        for command in {entry[4]["command"]: 1 for entry in tried}:  # never what only the current folder registers
-            for label, expected, events in samples(script):
-                got = outcome_of(command, events, plugin)
-                said.append(f"  {'ok     ' if got == expected else 'WRONG  '}{label}")
-                wrong += [] if got == expected else [f"{label}: {got} instead of {expected}, from {command}"]
+        more, bad = examine(script, entries, path, plugin)
+        said, wrong = said + more, wrong + bad
     said += ["the coach is switched off"] if os.path.lexists(os.path.join(config, "tool-coach.off")) else []
     record = record_of(read_text(record_path() + ".old") + read_text(record_path()))
     if as_json:
