@@ -438,7 +438,7 @@ def nothing_to_do(raw: bytes) -> bool:
     """Tell from the raw event alone that nothing is kept that it concerns; parsing costs more than all else."""
     name = quick_field(raw, "hook_event_name")
     if name == "UserPromptExpansion":
-        return False
+        return b"tool-coach" not in raw
     path = state_path("tool-coach", quick_field(raw, "session_id"))
     if os.path.lexists(switch_path()):
         if os.path.lexists(path):

@@ -417,6 +417,7 @@ class Turns(unittest.TestCase):
             ("blanks around it", [PROMPT, said("m", " a\n")], {"texts": ["a"]}),
             ("two blocks", [said("m", "a", "b")], {"texts": ["a", "b"]}),
             ("two rows of one reply", [said("m", "a"), said("m", "b")], {"texts": ["a", "b"]}),
+            ("three rows of one reply", [said("m", "a"), said("m", "b"), said("m", "c")], {"texts": ["a", "b", "c"]}),
             ("two replies", [said("m", "a"), said("n", "b")], {"texts": ["b"]}),
             ("a reply without an id", [said("m", "a"), {"type": "assistant", "message": {}}], {}),
             ("no reply since the prompt", [said("m", "a"), PROMPT], {"written": False}),
@@ -818,6 +819,9 @@ class Recovery(Hooks):
             self.assertEqual(found, rows[::-1])
             with mock.patch.object(self.recover, "TAIL_BYTES", 65_400):
                 self.assertEqual(list(self.recover.rows_from_end(str(self.transcript))), rows[:-3:-1])
+        size = 65_536 - len(json.dumps(said("m", ""))) - 1
+        self.write(rows[0], said("m", "x" * size))  # read in two pieces, cut at a line's end
+        self.assertEqual(len(list(self.recover.rows_from_end(str(self.transcript)))), 2)
         self.write(said("m", "x"), said("m", "x" * 60_000), rows[0], said("m", "x" * 60_000))
         with mock.patch.object(self.recover, "TAIL_BYTES", 100_000):
             self.assertEqual(len(list(self.recover.rows_from_end(str(self.transcript)))), 2)
