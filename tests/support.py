@@ -131,6 +131,15 @@ def copy_script(script: Path, folder: Path, **constants: object) -> Path:
     return copy
 
 
+def slow_copy(script: Path, folder: Path) -> Path:
+    """Copy a script into a folder, made to dawdle between reading its state and writing it: a race is then certain."""
+    dawdle = "load_state = (lambda real: lambda fd: (real(fd), time.sleep(0.05))[0])(load_state)\n\n\n"
+    before, main, after = script.read_text("utf-8").rpartition('if __name__ == "__main__":')
+    copy = folder / f"slow_{script.name}"
+    copy.write_text(before + dawdle + main + after, "utf-8")
+    return copy
+
+
 def state_files(session: str) -> list[Path]:
     """Return every file in /tmp that a hook keeps for a session."""
     return sorted(p for kind in ("recover", "tool-coach") for p in Path("/tmp").glob(f"cc-{kind}-{session}*"))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import tool_coach
 from player import Player, play
-from support import COACH, Answer, Event, HookTest, encode, read_cases, run_hook, state_files
+from support import COACH, Answer, Event, HookTest, encode, read_cases, run_hook, slow_copy, state_files
 from tool_coach import HANDLERS, QUOTE_CHARS, is_passing, quote
 
 MISSING = "File does not exist. Note: your current working directory is /w."
@@ -309,6 +309,14 @@ class Keeping(CoachTest):
         self.player.fire("PostToolBatch", tool_calls=calls)
         for number in range(32):
             self.assertTrue(self.player.denied("Read", {"file_path": f"/w/{number}"}, cwd="/w"), number)
+
+    def test_a_hook_that_dawdles_makes_the_others_wait(self) -> None:
+        slow = slow_copy(COACH, self.home)
+        inputs = [{"file_path": f"/w/{number}"} for number in range(6)]
+        events = [self.event("PostToolUseFailure", tool_input=one, error=MISSING) for one in inputs]
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(lambda event: run_hook(slow, event, self.home), events))
+        self.assertEqual(len(json.loads(self.state_path().read_text())["kept"]), 6)
 
     def test_a_success_at_the_same_time_as_failures_loses_no_change(self) -> None:
         self.fail_once()

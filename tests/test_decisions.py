@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import shutil
 import tempfile
 import threading
+import time
 import unittest
 from pathlib import Path
 from types import ModuleType
@@ -939,6 +942,438 @@ class Recovery(Hooks):
             with self.subTest(data[:20]):
                 file.write_bytes(data)
                 self.assertEqual(self.recover.read_prompts(), prompts)
+
+
+READ: dict[str, Any] = {"tool_name": "Read", "tool_input": {"file_path": "/nowhere/a"}, "tool_use_id": "t2"}
+REFUSAL = "<tool_use_error>No such text.</tool_use_error>"
+
+
+class Coaching(Hooks):
+    def send(self, name: str, **fields: Any) -> dict[str, Any]:
+        """Send the coach an event of a Read call; return its answer, {} for none."""
+        event = {"session_id": "s", "transcript_path": str(self.transcript), "cwd": "/w", "hook_event_name": name}
+        answer = support.fork_hook(self.coach.main, {**event, **READ, **fields}, self.folder / "home")
+        self.assertEqual((answer.code, answer.err), (0, ""))
+        return answer.out or {}
+
+    def key(self, agent: str = "", **call: Any) -> str:
+        """Return the key of a Read call."""
+        return str(self.coach.key_of({"agent_id": agent}, {**READ, **call}))
+
+    def put(self, call: dict[str, Any] | None, changed: float = 0.0, turn: object = None) -> None:
+        """Put a state there in which a Read call is kept, some of it in another way than usual."""
+        usual = {"tool": "Read", "error": "No.", "at": time.time(), "cwd": "/w", "look": [[], [], []], "agent": ""}
+        usual.update(id="t1", denied=0, denied_id="", over=True)
+        state = {"kept": {} if call is None else {self.key(): {**usual, **call}}, "turn": turn or {}}
+        path = self.folder / "state" / "cc-tool-coach-s.json"
+        path.write_text(json.dumps(state) + "\n")
+        path.chmod(0o600)
+        os.utime(path, (changed, changed))
+
+    def kept(self) -> dict[str, Any] | None:
+        """Return the Read call as it is kept, None if it is not."""
+        kept: dict[str, Any] | None = self.state("tool-coach-s")["kept"].get(self.key())
+        return kept
+
+    def changed(self) -> float:
+        """Return the time of the last change."""
+        return (self.folder / "state" / "cc-tool-coach-s.json").stat().st_mtime
+
+    def record(self) -> list[list[str]]:
+        """Return the record's lines without their time."""
+        path = self.folder / "home" / ".claude" / "toolcall-hooks.log"
+        return [line.split("\t")[1:] for line in path.read_text().splitlines()] if path.exists() else []
+
+    def test_which_repeats_are_denied(self) -> None:
+        now = time.time()
+        for what, call, fields, denied in (
+            ("the same", {}, {}, True),
+            ("another input", {}, {"tool_input": {"file_path": "/nowhere/b"}}, False),
+            ("another tool", {}, {"tool_name": "Glob"}, False),
+            ("a subagent's", {}, {"agent_id": "a1"}, False),
+            ("in another folder", {}, {"cwd": "/v"}, False),
+            ("too late", {"at": now - 601}, {}, False),
+            ("just in time", {"at": now - 590}, {}, True),
+            ("from a time to come", {"at": now + 100}, {}, False),
+            ("another look of its path", {"look": [[1, 2, 3], [], []]}, {}, False),
+            ("in the same batch, as far as is known", {"over": False}, {}, False),
+        ):
+            with self.subTest(what):
+                self.put(call)
+                answer = self.send("PreToolUse", **fields)
+                self.assertEqual("hookSpecificOutput" in answer, denied)
+
+    def test_what_a_denial_says_and_leaves_behind(self) -> None:
+        for before, over in ((0, False), (3, False), (4, True), (9, True)):
+            self.put({"denied": before}, changed=12345.0, turn={"x": [1, 1]})
+            answer = self.send("PreToolUse")
+            decision = answer["hookSpecificOutput"]
+            self.assertEqual((decision["hookEventName"], decision["permissionDecision"]), ("PreToolUse", "deny"))
+            self.assertEqual(decision["permissionDecisionReason"], coach.repeat_text("Read", coach.DENIED, "No."))
+            self.assertEqual(answer["systemMessage"], "tool-coach: Read call repeated after it failed, not run")
+            self.assertEqual("continue" in answer, over)
+            if over:
+                self.assertIs(answer["continue"], False)
+                self.assertEqual(answer["stopReason"], coach.HAND_BACK.format(tool="Read", times=before + 1))
+            kept = self.kept() or {}
+            self.assertEqual((kept["denied"], kept["denied_id"], kept["id"]), (before + 1, "t2", "t1"))
+            self.assertEqual((self.changed(), self.state("tool-coach-s")["turn"]), (12345.0, {"x": [1, 1]}))
+        self.assertEqual([line[2:] for line in self.record()], [
+            ["deny", "Read", "1"], ["deny", "Read", "4"], ["hand-back", "Read", "5"], ["hand-back", "Read", "10"],
+        ])  # fmt: skip
+        self.assertEqual({(*line[:2],) for line in self.record()}, {("coach", "s")})
+
+    def test_a_kept_call_that_holds_no_longer_is_dropped_and_nothing_else(self) -> None:
+        self.put({"cwd": "/v"}, changed=12345.0, turn={"x": [1, 1]})
+        self.send("PreToolUse")
+        self.assertEqual(self.state("tool-coach-s"), {"kept": {}, "turn": {"x": [1, 1]}})
+        self.assertEqual(self.changed(), 12345.0)
+
+    def test_which_failures_are_kept(self) -> None:
+        for what, fields, kept in (
+            ("an error", {}, True),
+            ("one that may pass", {"error": "timed out"}, False),
+            ("an interruption", {"is_interrupt": True}, False),
+            ("no interruption", {"is_interrupt": False}, True),
+            ("a question to the person", {"tool_name": "AskUserQuestion"}, False),
+            ("a message", {"tool_name": "SendMessage"}, False),
+            ("a task's look", {"tool_name": "TaskGet"}, False),
+            ("a task's output", {"tool_name": "TaskOutput"}, False),
+            ("a task's end", {"tool_name": "TaskStop"}, False),
+            ("a task's change", {"tool_name": "TaskUpdate"}, False),
+            ("a command", {"tool_name": "Bash"}, False),
+            ("another command", {"tool_name": "PowerShell"}, False),
+            ("an edit", {"tool_name": "Edit"}, True),
+            ("another server's", {"tool_name": "mcp__a__b"}, True),
+        ):
+            with self.subTest(what):
+                self.put(None)
+                self.send("PostToolUseFailure", **{"error": "No.", **fields})
+                self.assertEqual(len(self.state("tool-coach-s")["kept"]), int(kept))
+
+    def test_what_is_kept_of_a_failure(self) -> None:
+        file = self.folder / "home" / "file"
+        file.write_text("abc")
+        os.utime(file, ns=(5, 7))
+        fields = {"tool_input": {"file_path": "file"}, "cwd": str(self.folder / "home"), "agent_id": "a1"}
+        before = time.time()
+        self.send("PostToolUseFailure", **fields, error=f" {REFUSAL} ", duration_ms=4000)
+        [(key, call)] = self.state("tool-coach-s")["kept"].items()
+        self.assertEqual(key, self.key("a1", tool_input={"file_path": "file"}))
+        self.assertTrue(before - 4 <= call.pop("at") <= time.time() - 4)
+        wanted = {"tool": "Read", "error": "No such text.", "cwd": str(self.folder / "home"), "agent": "a1", "id": "t2"}
+        wanted.update(look=[[3, 7, 0o100000], [], []], denied=0, denied_id="", over=False)
+        self.assertEqual(call, wanted)
+        self.assertEqual(self.state("tool-coach-s")["turn"], {key: [1, 0]})
+
+    def test_how_the_paths_of_an_input_look(self) -> None:
+        file, home = self.folder / "home" / "file", str(self.folder / "home")
+        file.write_text("abc")
+        os.utime(file, ns=(5, 7))
+        is_file, is_folder = [3, 7, 0o100000], os.stat(home)
+        for given, look in (
+            ({"file_path": str(file)}, [is_file, [], []]),
+            ({"notebook_path": "file", "x": "file"}, [[], is_file, []]),
+            ({"path": "file"}, [[], [], is_file]),
+            ({"path": "."}, [[], [], [is_folder.st_size, is_folder.st_mtime_ns, 0o040000]]),
+            ({"path": ""}, [[], [], []]),
+            ({"path": "a\0b", "file_path": "missing"}, [[], [], []]),
+            ({"path": 5}, [[], [], []]),
+        ):
+            with self.subTest(given):
+                self.assertEqual(self.coach.look_of({"cwd": home, "tool_input": given}), look)
+
+    def test_a_failure_older_than_the_last_change_is_counted_and_not_kept(self) -> None:
+        for seconds, kept in ((-1.0, True), (1.0, False)):
+            self.put(None, changed=time.time() + seconds)
+            before = self.changed()
+            self.send("PostToolUseFailure", error="No.")
+            self.assertEqual(self.kept() is not None, kept)
+            self.assertEqual(self.state("tool-coach-s")["turn"], {self.key(): [1, 0]})
+            self.assertEqual(self.changed(), before)
+
+    def test_the_third_failure_in_a_turn_brings_a_note(self) -> None:
+        for what, call, turn, failed, noted in (
+            ("the second", None, [1, 5], 2, False),
+            ("the third", None, [2, 5], 3, True),
+            ("the fourth", None, [3, 5], 4, True),
+            ("one of a batch, its twin kept", {"over": False}, [2, 5], 2, False),
+            ("one of a later batch", {"over": True}, [2, 5], 3, True),
+        ):
+            with self.subTest(what):
+                self.put(call, turn={self.key(): turn})
+                answer = self.send("PostToolUseFailure", error=f" {REFUSAL}", duration_ms=0)
+                self.assertEqual(self.state("tool-coach-s")["turn"], {self.key(): [failed, 5]})
+                self.assertEqual(bool(answer), noted)
+                if noted:
+                    fate = f"failed {failed} times in this turn"
+                    text = coach.repeat_text("Read", f"has {fate}", "No such text.")
+                    self.assertEqual(answer["hookSpecificOutput"], {
+                        "hookEventName": "PostToolUseFailure", "additionalContext": f"tool-coach: {text}",
+                    })  # fmt: skip
+                    self.assertEqual(answer["systemMessage"], f"tool-coach: Read call {fate}")
+                    self.assertNotIn("continue", answer)
+        self.assertEqual([line[2:] for line in self.record()], [["note", "Read", "0"]] * 3)
+
+    def test_what_the_end_of_a_batch_means_for_kept_calls(self) -> None:
+        now = time.time()
+        for what, tool, changed, agent, fate in (
+            ("a batch that changes nothing", "Read", now, "", "counts"),
+            ("an edit just before the call", "Edit", now - 1.8, "", "goes"),
+            ("an edit after the call", "Edit", now + 1, "", "goes"),
+            ("an edit long before the call", "Edit", now - 2.2, "", "counts"),
+            ("several edits", "MultiEdit", now, "", "goes"),
+            ("a file", "Write", now, "", "goes"),
+            ("a notebook", "NotebookEdit", now, "", "goes"),
+            ("a command", "Bash", now, "", "goes"),
+            ("another command", "PowerShell", now, "", "goes"),
+            ("another server's tool", "mcp__a__b", now, "", "counts"),
+            ("a subagent's batch", "Edit", now, "a1", "stays"),
+        ):
+            with self.subTest(what):
+                self.put({"at": now, "over": False}, changed=changed)
+                calls = [READ, {**READ, "tool_name": tool, "tool_use_id": "t3"}]
+                self.assertEqual(self.send("PostToolBatch", tool_calls=calls, agent_id=agent), {})
+                kept = self.kept()
+                self.assertEqual("goes" if kept is None else "counts" if kept["over"] else "stays", fate)
+                self.assertAlmostEqual(self.changed(), changed, 3)
+        self.put({"at": now, "over": True}, changed=now)
+        self.send("PostToolBatch", tool_calls=[{**READ, "tool_name": "Edit"}])
+        self.assertIsNotNone(self.kept())
+
+    def test_repeated_refusals_bring_a_note_each(self) -> None:
+        calls = [
+            {**READ, "tool_input": {"n": n}, "tool_response": REFUSAL.replace("text", f"text{n}")} for n in range(6)
+        ]
+        keys = [self.key(**call) for call in calls]
+        self.put(None, changed=12345.0, turn={keys[0]: [7, 1], keys[2]: [0, 2]})
+        answer = self.send("PostToolBatch", tool_calls=[*calls[:3], calls[0], {**READ, "tool_response": "fine"}])
+        turn = {keys[0]: [7, 2], keys[2]: [0, 3], keys[1]: [0, 1]}
+        self.assertEqual((self.state("tool-coach-s")["turn"], self.changed()), (turn, 12345.0))
+        notes = [
+            "tool-coach: " + coach.repeat_text("Read", f"was refused before it ran, {n} times in this turn", text)
+            for n, text in ((2, "No such text0."), (3, "No such text2."))
+        ]
+        self.assertEqual(answer["hookSpecificOutput"], {
+            "hookEventName": "PostToolBatch", "additionalContext": "\n\n".join(notes),
+        })  # fmt: skip
+        line = "tool-coach: Read call repeated after it was refused"
+        self.assertEqual(answer["systemMessage"], f"{line}\n{line}")
+        self.assertNotIn("continue", answer)
+        self.assertEqual(self.record(), [["coach", "s", "note", "Read", "3"]])
+
+    def test_of_many_refusals_four_are_noted_and_the_most_frequent_ends_the_turn(self) -> None:
+        calls = [{**READ, "tool_name": f"T{n}", "tool_response": REFUSAL} for n in range(6)]
+        turn = {self.key(**call): [0, [1, 4, 6, 2, 1, 1][n]] for n, call in enumerate(calls)}
+        self.put(None, turn=turn)
+        answer = self.send("PostToolBatch", tool_calls=calls)
+        self.assertEqual(answer["hookSpecificOutput"]["additionalContext"].count("this exact"), 4)
+        self.assertEqual(answer["stopReason"], coach.HAND_BACK.format(tool="T2", times=7))
+        self.assertIs(answer["continue"], False)
+        self.assertEqual(self.record(), [["coach", "s", "hand-back", "T2", "7"]])
+
+    def test_a_batch_with_the_last_denial_ends_the_turn_without_a_second_line_in_the_record(self) -> None:
+        for what, call, ids, over in (
+            ("the last denial", {"denied": 5, "denied_id": "t2"}, ["t9", "t2"], True),
+            ("one beyond", {"denied": 6, "denied_id": "t2"}, ["t2"], True),
+            ("one before", {"denied": 4, "denied_id": "t2"}, ["t2"], False),
+            ("that of another batch", {"denied": 5, "denied_id": "t2"}, ["t9"], False),
+            ("a denial without an id", {"denied": 5, "denied_id": ""}, [None, ""], False),
+        ):
+            with self.subTest(what):
+                self.put(call)
+                calls = [{**READ, "tool_use_id": one, "tool_response": REFUSAL} for one in ids]
+                answer = self.send("PostToolBatch", tool_calls=calls)
+                text = coach.HAND_BACK.format(tool="Read", times=call["denied"])
+                self.assertEqual(answer, {"continue": False, "stopReason": text} if over else {})
+        self.assertEqual(self.record(), [])
+
+    def test_a_success_drops_what_it_makes_doubtful_and_is_the_last_change(self) -> None:
+        for tool, left in (("Write", 0), ("mcp__a__set", 1)):
+            self.put({}, changed=5.0, turn={"x": [1, 1]})
+            before = time.time()
+            self.send("PostToolUse", tool_name=tool)
+            self.assertEqual(len(self.state("tool-coach-s")["kept"]), left)
+            self.assertEqual(self.state("tool-coach-s")["turn"], {"x": [1, 1]})
+            self.assertTrue(before - 0.1 <= self.changed() <= time.time() + 0.1)
+        self.put(None, changed=5.0, turn={"x": [1, 1]})
+        self.send("PostToolUse")
+        self.assertEqual(self.state("tool-coach-s")["turn"], {"x": [1, 1]})
+        self.assertGreater(self.changed(), before - 0.1)
+
+    def test_a_change_where_nothing_is_kept_is_noted_without_parsing(self) -> None:
+        path = self.folder / "state" / "cc-tool-coach-s.json"
+        self.assertTrue(self.coach.note_change(str(path)))
+        self.assertEqual(path.read_bytes(), b'{"kept": {}}\n')
+        os.utime(path, (5, 5))
+        self.assertTrue(self.coach.note_change(str(path)))
+        self.assertGreater(self.changed(), time.time() - 10)
+        self.put({}, changed=5.0)
+        self.assertFalse(self.coach.note_change(str(path)))
+        self.assertEqual(self.changed(), 5.0)
+
+    def test_a_new_turn_forgets_and_the_sessions_end_removes(self) -> None:
+        path = self.folder / "state" / "cc-tool-coach-s.json"
+        for name, left in (("UserPromptSubmit", True), ("SessionEnd", False)):
+            self.send(name)
+            self.assertFalse(path.exists())
+            self.put({})
+            self.send(name)
+            self.assertEqual(path.exists() and path.read_bytes() == b"", left)
+        self.assertEqual(self.record(), [])
+        self.put({})
+        os.link(path, self.folder / "home" / "other")
+        self.send("SessionEnd")
+        self.assertTrue(path.exists())
+
+    def test_of_more_than_two_hundred_the_newest_are_kept(self) -> None:
+        def many(last: int) -> dict[str, Any]:
+            return {
+                str(number): {"agent": "x", "over": True, "tool": "mcp__b__c", "denied_id": ""}
+                for number in range(last)
+            }
+
+        for number, first in ((200, 0), (201, 1), (300, 100)):
+            fd, *_ = self.coach.open_state({"session_id": "s"})
+            self.coach.save_state({"session_id": "s"}, fd, many(number), many(number), 5_000_000_000)
+            for kind in ("kept", "turn"):
+                self.assertEqual(list(self.state("tool-coach-s")[kind]), [str(n) for n in range(first, number)])
+            self.assertEqual(self.changed(), 5.0)
+            fd, kept, turn, changed = self.coach.open_state({"session_id": "s"})
+            os.close(fd)
+            self.assertEqual((len(kept), len(turn), changed), (200, 200, 5_000_000_000))
+        (self.folder / "state" / "cc-tool-coach-s.json").write_bytes(b"")
+        fd, *rest = self.coach.open_state({"session_id": "s"})
+        os.close(fd)
+        self.assertEqual(rest, [{}, {}, 0])
+
+    def test_which_events_concern_nothing_that_is_kept(self) -> None:
+        off = self.folder / "home" / ".claude" / "tool-coach.off"
+        path = self.folder / "state" / "cc-tool-coach-s.json"
+        idle, kept = b'{"kept": {}, "turn": {}}\n', b'{"kept": {"x": 1}}\n'
+        with mock.patch.dict(os.environ, {"HOME": str(self.folder / "home")}):
+            os.environ.pop("CLAUDE_CONFIG_DIR", None)
+            for name, state, fields, nothing in (
+                ("PreToolUse", None, {}, True),
+                ("PreToolUse", idle, {}, True),
+                ("PreToolUse", kept, {}, False),
+                ("PostToolBatch", idle, {}, True),
+                ("PostToolBatch", kept, {}, False),
+                ("PostToolBatch", idle, {"tool_calls": [{"tool_response": REFUSAL}]}, False),
+                ("PostToolUseFailure", idle, {}, False),
+                ("PostToolUse", idle, {}, True),
+                ("PostToolUse", kept, {}, False),
+                ("UserPromptSubmit", None, {}, True),
+                ("UserPromptSubmit", idle, {}, False),
+                ("SessionEnd", None, {}, True),
+                ("SessionEnd", idle, {}, False),
+                ("UserPromptExpansion", None, {"command_name": "tool-coach"}, False),
+                ("UserPromptExpansion", kept, {"command_name": "greet"}, True),
+                ("Other", None, {}, False),
+            ):
+                with self.subTest(name, state=state, fields=fields):
+                    path.unlink(missing_ok=True)
+                    if state is not None:
+                        path.write_bytes(state)
+                    raw = support.encode({"session_id": "s", "hook_event_name": name, **fields})
+                    self.assertEqual(self.coach.nothing_to_do(raw), nothing)
+            off.touch()
+            for name in self.coach.HANDLERS:
+                path.write_bytes(kept)
+                raw = support.encode({"session_id": "s", "hook_event_name": name, "command_name": "tool-coach"})
+                command = name == "UserPromptExpansion"
+                self.assertEqual((self.coach.nothing_to_do(raw), path.exists()), (not command, command), name)
+                path.unlink(missing_ok=True)
+                self.assertEqual(self.coach.nothing_to_do(raw), not command, name)
+
+    def test_whether_two_calls_stand_in_one_reply(self) -> None:
+        def call(reply: str, *ids: str) -> dict[str, Any]:
+            return said(reply, *({"type": "tool_use", "id": one} for one in ids))
+
+        for what, rows, one_reply in (
+            ("in two rows of one", [call("m", "t1"), call("m", "t2")], True),
+            ("in one row", [call("m", "t1", "t2")], True),
+            ("in two replies", [call("m", "t1"), call("n", "t2")], False),
+            ("one of them alone", [call("m", "t2")], False),
+            ("none of them", [call("m", "t3")], False),
+            ("others of the same reply", [call("m", "t1", "t3"), call("n", "t2", "t4")], False),
+            (
+                "among rows that are none",
+                [call("m", "t1"), 5, {"tool_use": 1}, {"message": "tool_use"}, call("m", "t2")],
+                True,
+            ),
+            ("among blocks that are none", [said("m", "x", CALLED, {"type": "tool_use", "id": "t2"})], True),
+        ):
+            with self.subTest(what):
+                self.write(*rows)
+                event = {"tool_use_id": "t2", "transcript_path": str(self.transcript)}
+                self.assertEqual(self.coach.in_one_message(event, "t1"), one_reply)
+        self.assertFalse(self.coach.in_one_message({"transcript_path": str(self.transcript)}, "t1"))
+        self.write(call("m", "t1"), call("m", "t2"), said("m", "tool_use" + "x" * 2_000_000))
+        self.assertFalse(self.coach.in_one_message(event, "t1"))
+        self.write(call("m", "t1"), said("m", "x" * 900_000), call("m", "t2"))
+        self.assertTrue(self.coach.in_one_message(event, "t1"))
+        for path in ("/nowhere", "a\0b", str(self.folder), ""):
+            self.assertTrue(self.coach.in_one_message({**event, "transcript_path": path}, "t1"))
+        own = self.folder / "transcript" / "subagents" / "agent-a1.jsonl"
+        own.parent.mkdir(parents=True)
+        self.addCleanup(shutil.rmtree, own.parent.parent)
+        own.write_text(json.dumps(call("m", "t1")) + "\n" + json.dumps(call("n", "t2")))
+        self.assertFalse(self.coach.in_one_message({**event, "agent_id": "a1"}, "t1"))
+        self.assertTrue(self.coach.in_one_message({**event, "agent_id": "a2"}, "t1"))
+
+    def test_the_command_and_what_it_says(self) -> None:
+        off = self.folder / "home" / ".claude" / "tool-coach.off"
+        for name, wish, reason, is_off in (
+            ("tool-coach", "", "tool-coach is on", False),
+            ("tool-coach", "off", "tool-coach is off", True),
+            ("tool-coach", "off", "tool-coach is off", True),
+            ("tool-coach", "", "tool-coach is off", True),
+            ("x:tool-coach", " ON\n", "tool-coach is on", False),
+            ("tool-coach", "on", "tool-coach is on", False),
+            ("tool-coach", "tool-coach", "tool-coach is on; usage: /tool-coach [on|off]", False),
+            ("tool-coach", "x off", "tool-coach is on; usage: /tool-coach [on|off]", False),
+        ):
+            with self.subTest(name=name, wish=wish):
+                answer = self.send("UserPromptExpansion", command_name=name, command_args=wish)
+                self.assertEqual(answer, {"decision": "block", "reason": reason})
+                self.assertEqual(off.exists(), is_off)
+        for name in ("my-tool-coach", "tool-coach:x", ""):
+            self.assertEqual(self.send("UserPromptExpansion", command_name=name, command_args="tool-coach off"), {})
+        shutil.rmtree(off.parent)
+        self.send("UserPromptExpansion", command_name="tool-coach", command_args="off")
+        self.assertEqual(off.stat().st_mode & 0o777, 0o600)
+        shutil.rmtree(off.parent)
+        off.parent.write_text("a file")
+        answer = self.send("UserPromptExpansion", command_name="tool-coach", command_args="off")
+        self.assertRegex(answer["reason"], "^tool-coach could not be switched off: [A-Z]")
+
+    def test_the_same_from_the_shell(self) -> None:
+        off = self.folder / "home" / ".claude" / "tool-coach.off"
+        with mock.patch.dict(os.environ, {"HOME": str(self.folder / "home")}):
+            os.environ.pop("CLAUDE_CONFIG_DIR", None)
+            for argv, code, said, is_off in (
+                (["off"], 0, "tool-coach is off\n", True),
+                (["on"], 0, "tool-coach is on\n", False),
+                (["-h"], 0, f"{self.coach.__doc__}\n", False),
+                (["--help"], 0, f"{self.coach.__doc__}\n", False),
+                (["maybe"], 2, f"{self.coach.__doc__}\n", False),
+                (["on", "off"], 2, f"{self.coach.__doc__}\n", False),
+            ):
+                with self.subTest(argv), contextlib.redirect_stdout(io.StringIO()) as out:
+                    self.assertEqual(self.coach.main(argv), code)
+                    self.assertEqual((out.getvalue(), off.exists()), (said, is_off))
+            shutil.rmtree(off.parent)
+            off.parent.write_text("a file")
+            with contextlib.redirect_stderr(io.StringIO()) as err:
+                self.assertEqual(self.coach.main(["off"]), 1)
+            self.assertRegex(err.getvalue(), r"^tool_coach\.py: cannot switch off: .*\n$")
+
+    def test_any_error_of_a_hooks_own_lets_the_call_run_and_stands_in_the_record(self) -> None:
+        self.put({"at": "x"})
+        self.assertEqual(self.send("PreToolUse"), {})
+        self.assertEqual(self.send("PreToolUse", tool_name="Glob"), {})
+        self.assertEqual(self.record(), [["coach", "s", "error", "TypeError", "0"]])
 
 
 if __name__ == "__main__":

@@ -74,6 +74,13 @@ class HostileTest(HookTest):
         mine = b"Stop" in event if isinstance(event, bytes) else "Stop" in event.get("hook_event_name", "")
         return fork_hook((recover_malformed_toolcall if mine else tool_coach).main, event, self.home, **how)
 
+    def keep_state_in(self, folder: Path) -> None:
+        """Let both hooks keep their state elsewhere, in forked children."""
+        for module in (recover_malformed_toolcall, tool_coach):
+            patch = unittest.mock.patch.object(module, "STATE_DIR", str(folder))
+            patch.start()
+            self.addCleanup(patch.stop)
+
     def recover_state(self) -> Path:
         return Path(f"/tmp/cc-recover-{self.session}.json")
 
@@ -375,6 +382,7 @@ class Stdin(HostileTest):
         self.assertEqual((done.returncode, done.stderr), (0, b""))
 
     def test_junk_on_stdin_is_passed_over(self) -> None:
+        self.keep_state_in(self.folder)
         junk = (
             b"", b"\n", b"x", b"{", b"[]", b"null", b"5", b'"x"', b"{}", b"\xff\xfe\x00", b"\x00" * 1000, b"NaN",
             b"[" * 100_000, b'{"a":' * 100_000, b'{"hook_event_name": "Stop", "x": ' + b"[" * 100_000,
@@ -411,10 +419,7 @@ class Names(HostileTest):
     def test_no_session_or_agent_id_leads_out_of_the_state_folder(self) -> None:
         inner = self.folder / "a" / "b" / "c"
         inner.mkdir(parents=True)
-        for module in (recover_malformed_toolcall, tool_coach):
-            patch = unittest.mock.patch.object(module, "STATE_DIR", str(inner))
-            patch.start()
-            self.addCleanup(patch.stop)
+        self.keep_state_in(inner)
         outside = self.home_files() - set(inner.iterdir())
         for one in self.IDS:
             for event in (

@@ -16,7 +16,7 @@ from typing import Any
 
 import recover_malformed_toolcall as script
 from recover_malformed_toolcall import CALL, MAX_RETRIES, PREFIX, RECOVERY_PROMPTS, find_leaked_call, hand_back_text
-from support import GIVE_UP, RECOVER, ROOT, Answer, Event, HookTest, copy_script, fork_hook, leak, run_hook
+from support import GIVE_UP, RECOVER, ROOT, Answer, Event, HookTest, copy_script, fork_hook, leak, run_hook, slow_copy
 
 LEAK = "I list the folder.\n\ncourt\n" + leak()
 find_leaked_call("- `x`\n\n" + LEAK)  # the patterns are compiled here, not in every forked child
@@ -582,6 +582,13 @@ class Budget(RecoverTest):
         self.assertEqual(
             sorted("block" if a.out and "decision" in a.out else "hand-back" for a in answers), ["block", "hand-back"]
         )
+
+    def test_a_hook_that_dawdles_makes_the_others_wait(self) -> None:
+        slow = slow_copy(RECOVER, self.home)
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(lambda _: self.run_copy(slow), range(6)))
+        attempts = [re.sub(r".*attempt (\d+)/.*", r"\1", str(answer.out)) for answer in answers]
+        self.assertEqual(sorted(attempts), list("123456"))
 
     def test_thirty_two_at_once_never_spend_more_than_the_budget(self) -> None:
         start = time.perf_counter()
