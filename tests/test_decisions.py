@@ -1061,7 +1061,13 @@ class Coaching(Hooks):
         [(key, call)] = self.state("tool-coach-s")["kept"].items()
         self.assertEqual(key, self.key("a1", tool_input={"file_path": "file"}))
         self.assertTrue(before - 4 <= call.pop("at") <= time.time() - 4)
-        wanted = {"tool": "Read", "error": "No such text.", "cwd": str(self.folder / "home"), "agent": "a1", "id": "t2"}
+        wanted: dict[str, Any] = {
+            "tool": "Read",
+            "error": "No such text.",
+            "cwd": str(self.folder / "home"),
+            "agent": "a1",
+            "id": "t2",
+        }
         wanted.update(look=[[3, 7, 0o100000], [], []], denied=0, denied_id="", over=False)
         self.assertEqual(call, wanted)
         self.assertEqual(self.state("tool-coach-s")["turn"], {key: [1, 0]})

@@ -334,16 +334,19 @@ class Stdin(HostileTest):
         return code, output, seconds
 
     def test_an_event_is_answered_though_stdin_is_never_closed(self) -> None:
-        for data in (encode(self.stop()), encode(self.stop()).rstrip()):
-            code, output, seconds = self.open_run(RECOVER, data)
+        hasty = copy_script(RECOVER, self.home, STDIN_WAIT_SEC=0.5)
+        for script, data in ((RECOVER, encode(self.stop())), (hasty, encode(self.stop()).rstrip())):
+            code, output, seconds = self.open_run(script, data)
             self.assertEqual((code, json.loads(output)["decision"]), (0, "block"))
-            self.assertLess(seconds, 6)
+            self.assertLess(seconds, 4)
 
     def test_silence_and_half_an_event_on_an_open_stdin_end_by_themselves(self) -> None:
+        self.assertLessEqual(recover_malformed_toolcall.STDIN_WAIT_SEC, 5)
         for script, data in ((RECOVER, b""), (COACH, encode(self.failure())[:-9])):
-            code, output, seconds = self.open_run(script, data)
+            hasty = copy_script(script, self.home, STDIN_WAIT_SEC=0.5)
+            code, output, seconds = self.open_run(hasty, data)
             self.assertEqual((code, output), (0, b""))
-            self.assertLess(seconds, 8)
+            self.assertLess(seconds, 4)
 
     def test_an_event_that_comes_in_pieces_is_read_whole(self) -> None:
         data = encode(self.stop(last_assistant_message="word {}\n" * 30_000 + leak()))
@@ -558,10 +561,11 @@ class Killed(HostileTest):
             fcntl.flock(one, fcntl.LOCK_EX)
             fcntl.flock(two, fcntl.LOCK_EX)
             start = time.perf_counter()
-            self.assert_quiet(run_hook(RECOVER, self.stop(), self.home))
-            with unittest.mock.patch.object(tool_coach, "LOCK_WAIT_SEC", 0.2):
-                self.assert_quiet(self.fork(self.call("PreToolUse")))
-            self.assertLess(time.perf_counter() - start, 6)
+            for script, event in ((RECOVER, self.stop()), (COACH, self.call("PreToolUse"))):
+                hasty = copy_script(script, self.home, LOCK_WAIT_SEC=0.3)
+                self.assert_quiet(run_hook(hasty, event, self.home))
+            self.assertLess(time.perf_counter() - start, 4)
+        self.assertLessEqual(recover_malformed_toolcall.LOCK_WAIT_SEC, 5)
 
 
 class Windows(HostileTest):

@@ -207,7 +207,7 @@ class HandBack(unittest.TestCase):
             self.assertEqual(result.exit_code, 0, result.stderr)
             self.assertEqual(attempts(api.main_requests()), [f"{n}/{MAX_RETRIES}" for n in range(1, BLOCK_CAP + 1)])
             blocks = [f"block Read {n}" for n in range(1, BLOCK_CAP + 1)]
-            self.assertEqual(home.record(), [*blocks, "hand-back Read 10"])
+            self.assertEqual(home.record(), [*blocks, "hand-back Read 8"])
             self.assertNotIn(CLIENTS_OWN_WARNING, f"{result.rows}{result.debug}")
             if has(version, "rows for a hook's message to the person"):
                 self.assertIn(f"Stop says: {HAND_BACK}", notices(result.rows))
@@ -289,7 +289,7 @@ class HandBack(unittest.TestCase):
             self.assertEqual((result.exit_code, result.final().get("result")), (0, "done"), result.stderr)
             told = attempts(api.subagent_requests("sub task"))
             self.assertEqual(told, [f"{n}/{MAX_RETRIES}" for n in range(1, BLOCK_CAP + 1)])
-            self.assertEqual(home.record()[-1], "hand-back Read 10")
+            self.assertEqual(home.record()[-1], "hand-back Read 8")
             self.assertEqual(attempts(api.main_requests()), [])
             self.assertNotIn(CLIENTS_OWN_WARNING, f"{result.rows}{result.debug}")
 
