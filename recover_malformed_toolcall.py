@@ -346,11 +346,11 @@ def recovery_text(kind: str, tool: str, prompt: str, attempt: int, subagent: boo
 
 def hand_back_text(subagent: bool) -> str:
     """Return what the person reads when the retries are spent."""
-    fact = "tool calls keep coming out malformed and did not run; the retries are spent, so it"
-    if subagent:
-        return f"recover_malformed_toolcall: a subagent's {fact} ends without them."
-    advice = "Type continue to try again; if it keeps failing, /rewind to before the failed call."
-    return f"recover_malformed_toolcall: the model's {fact} is your turn. {advice}"
+    whose, end = ("a subagent's", "it ends without them") if subagent else ("the model's", "it is your turn")
+    return (
+        f"recover_malformed_toolcall: {whose} tool calls keep coming out malformed and did not run; the retries are "
+        f"spent, so {end}. Type continue to try again; if it keeps failing, /rewind to before the failed call."
+    )
 
 
 # --- Effects ----------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import io
 import itertools
 import json
@@ -454,11 +455,8 @@ class Place:
                 answer = json.loads(out.splitlines()[-1])
             except (subprocess.TimeoutExpired, ValueError, LookupError):
                 answer = None
-            finally:
-                try:
+                with contextlib.suppress(ProcessLookupError):  # what it started may run still
                     os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
         return answer if isinstance(answer, dict) else None
 
     def put(self, sources: dict[str, Source], mutant: Mutant | None) -> None:

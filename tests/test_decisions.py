@@ -1382,5 +1382,60 @@ class Coaching(Hooks):
         self.assertEqual(self.record(), [["coach", "s", "error", "TypeError", "0"]])
 
 
+class Passing(unittest.TestCase):
+    """Each part of the patterns of passing errors, by words that nothing else in them fits."""
+
+    def test_each_word_that_tells_a_passing_error(self) -> None:
+        lost = [
+            f"{noun} was {verb}"
+            for noun in ("connection", "socket", "stream", "transport", "channel")
+            for verb in ("closed", "reset", "refused", "lost", "dropped", "abort", "aborting", "error")
+        ]
+        for words in (
+            "timeout|timeouts|time out|timed out|times out|time-out|time_out|TimeoutError|TimeoutException|ReadTimeout",
+            "deadline exceeded|DeadlineExceeded|upstream connect|broken pipe|fetch failed|socket hang up|socket hangup",
+            "ETIMEDOUT|EAI_AGAIN|EPIPE|EBUSY|EAGAIN|EMFILE|ENOTFOUND|ECONNRESET|ENETDOWN|EHOSTUNREACH",
+            "net::ERR_NETWORK_CHANGED|ERR_NETWORK|ERR_CONNECTION_RESET|ERR_TIMED_OUT|disconnected|not connected",
+            "network error|network is unreachable|" + "|".join(lost),
+            "connection " + "x" * 18 + " closed|connection closed",
+            "connection terminated|could not connect|cannot connect|unable to connect|failed to connect|quota",
+            "resource exhausted|resource_exhausted|ratelimit|rate limit|rate-limit|rate_limit|rate limited",
+            "too many requests|too many connections|too many open files|overloaded|overloaded_error|throttled",
+            "status 408|status 425|status 429|status 500|status 599|code 503|http 503|http/1.1 503|http/2 503",
+            "status code 503|status_code 503|status-code 503|statuscode 503|status, was 503|status of 503",
+            "status is 503|still starting",
+            "status:503|status=503|status(503|status = 503|408 request time|425 too early|429 too late|500 internal",
+            "502 bad gateways|503 service|504 gateway|599 servicefault|error 500|error 599|internal server error",
+            "bad gateway|unavailable|ServiceUnavailable|server is busy|server busy|resource is busy|resource busy",
+            "is locked|deadlock|lock wait|already in use|in use|not ready|not yet|not quite so ready|in progress",
+            "pending|starting up|warming up|initializing|initialising|try again|try later|try in|try after",
+            "retry in|re-try in|trying in|retrying in|again later|back later|please retry|please re-try|please wait",
+            "temporary|temporarily|cancelled|canceled|interrupted|aborted|AbortError|hook error|blocked by",
+            "doesn't want to|was rejected|denied by|permission to use",
+        ):
+            for word in words.split("|"):
+                for text in (word, f"Sorry: {word}.", word.upper(), "x" * 3900 + f"\n{word}", "x" * 9000 + f"\n{word}"):
+                    with self.subTest(word):
+                        self.assertTrue(coach.is_passing(text))
+
+    def test_words_that_come_near(self) -> None:
+        for words in (
+            "out of time|timer|time  out|deadline was exceeded|connect|pipe|fetch|ECONN|ENET|EHOST|XEBUSY|EBUSYX",
+            "ERR_OTHER|xERR_NETWORK|connected|network|connections closed|connection open|connection. It closed|socket",
+            "connection\nclosed|connection " + "x" * 30 + " closed|terminated|my-quota|quotas|misquota|resource",
+            "limit|x-rate limit|too many rows|overload|status 404|status 5033|status 50|status|503|503 rows",
+            "1503 service|timeoutx",
+            "code|status     503|error 404|error 5000|server error|gateway|busy|locked|a server|wait|use|ready|yet",
+            "not "
+            + "x" * 40
+            + " ready|not so. Ready|progress|still|depending|start up|starting|initial|retry|try|later",
+            "please|abort|hook|blocked|want to|rejected|denied|permission|408|request time|No such file.",
+            "x" * 4100 + "\nquota\n" + "x" * 1100,
+        ):
+            for word in words.split("|"):
+                with self.subTest(word[:40]):
+                    self.assertFalse(coach.is_passing(word))
+
+
 if __name__ == "__main__":
     unittest.main()
