@@ -314,21 +314,21 @@ def judge(message: str, turn: "dict[str, Any] | None") -> "tuple[str, str]":
 
 def burst_of(state: "dict[str, Any]", now: float) -> "tuple[int, int]":
     """Return (recoveries, blocks in a row) of the burst that is going on, (0, 0) if there is none."""
-    numbers = [state.get(name) for name in ("count", "row", "ts")]
-    count, row, ts = (n if isinstance(n, (int, float)) and 0 <= n < 1e15 else 0 for n in numbers)  # no NaN either
-    return (int(count), int(row)) if 0 <= now - ts <= STREAK_WINDOW_SEC else (0, 0)
+    numbers = [state.get(name) for name in ("count", "blocks", "ts")]
+    count, blocks, ts = (n if isinstance(n, (int, float)) and 0 <= n < 1e15 else 0 for n in numbers)  # no NaN either
+    return (int(count), int(blocks)) if 0 <= now - ts <= STREAK_WINDOW_SEC else (0, 0)
 
 
-def spend(state: "dict[str, Any]", now: float, row_cap: int, row_goes_on: bool) -> "tuple[str, dict[str, Any]]":
+def spend(state: "dict[str, Any]", now: float, block_cap: int, nothing_ran: bool) -> "tuple[str, dict[str, Any]]":
     """Return ("block" or "hand-back", the new state) for one more malformed stop.
 
-    row_cap: blocks in a row that the client lets pass, 0 = any number; row_goes_on: nothing ran since the last one.
+    block_cap: blocks in a row that the client lets pass, 0 = any number; nothing_ran: nothing ran since the last one.
     """
-    count, row = burst_of(state, now)
-    row = row if row_goes_on else 0
-    used = {"count": count + 1, "ts": now, "last_idx": state.get("last_idx"), "row": row + 1 if row_cap else 0}
-    spent = count >= MAX_RETRIES or 0 < row_cap <= row
-    return ("hand-back", {**used, "count": 0, "row": 0}) if spent else ("block", used)
+    count, blocks = burst_of(state, now)
+    blocks = blocks if nothing_ran else 0
+    used = {"count": count + 1, "ts": now, "last_idx": state.get("last_idx"), "blocks": blocks + 1 if block_cap else 0}
+    spent = count >= MAX_RETRIES or 0 < block_cap <= blocks
+    return ("hand-back", {**used, "count": 0, "blocks": 0}) if spent else ("block", used)
 
 
 def recovery_text(kind: str, tool: str, prompt: str, attempt: int, subagent: bool) -> str:
@@ -598,15 +598,15 @@ def burst_path(event: "dict[str, Any]") -> str:
     return state_path("recover", text_of(event, "session_id"), text_of(event, "agent_id"))
 
 
-def answer(event: "dict[str, Any]", kind: str, tool: str, row_goes_on: bool) -> int:
+def answer(event: "dict[str, Any]", kind: str, tool: str, nothing_ran: bool) -> int:
     """Spend a retry on a malformed stop and say what follows; nothing is said unless it could be counted."""
     name, prompts = event["hook_event_name"], read_prompts()
     cap = os.environ.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "")
     number = int(cap[:9]) if cap.isascii() and cap.isdigit() else BLOCK_CAP
-    row_cap = 0 if name == "StopFailure" else number
+    block_cap = 0 if name == "StopFailure" else number
     fd = lock_state(burst_path(event))
     former, now = load_state(fd), time.time()
-    outcome, state = spend(former, now, row_cap, row_goes_on)
+    outcome, state = spend(former, now, block_cap, nothing_ran)
     others = [index for index in range(len(prompts)) if index != state["last_idx"]] or [0]
     state["last_idx"] = others[int.from_bytes(os.urandom(4), "big") % len(others)]
     store_state(fd, state)

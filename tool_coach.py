@@ -427,7 +427,7 @@ def tell(event: "dict[str, Any]", answer: "dict[str, str]", line: str, tool: str
     if 0 < HAND_BACK_AFTER <= times:
         output.update({"continue": False, "stopReason": HAND_BACK.format(tool=tool, times=times)})
         outcome = "hand-back"
-    log_action("coach", event, outcome, tool, times)
+    log_action("tool-coach", event, outcome, tool, times)
     return say(output)
 
 
@@ -568,7 +568,7 @@ def main(argv: "list[str]") -> int:
     """Answer one hook event on stdin (no arguments), or switch the coach: on, off."""
     if not argv and not (sys.stdin and sys.stdin.isatty()):
         # A hook has nothing to tidy up, and the interpreter's tidy end is a tenth of its time.
-        os._exit(run_hook("coach", nothing_to_do, HANDLERS))
+        os._exit(run_hook("tool-coach", nothing_to_do, HANDLERS))
     if argv not in (["on"], ["off"]):
         print(__doc__)
         return 0 if argv in ([], ["-h"], ["--help"]) else 2

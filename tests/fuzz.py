@@ -418,7 +418,7 @@ def put_state(r: Random, path: Path, state: Event, yard: Yard) -> bool:
 def some_recover_state(r: Random) -> Event:
     """Return a state as the recovery hook writes it."""
     ts = time.time() + r.choice((-1, -100, -599, -601, -(10**6), 100, 10**9))
-    return {"count": r.randrange(12), "ts": ts, "last_idx": r.choice((None, 0, 3, 500)), "row": r.randrange(10)}
+    return {"count": r.randrange(12), "ts": ts, "last_idx": r.choice((None, 0, 3, 500)), "blocks": r.randrange(10)}
 
 
 def some_coach_state(r: Random, yard: Yard, events: list[Event]) -> Event:
@@ -606,7 +606,7 @@ def some_prose(r: Random) -> str:
     """Return a few paragraphs without code."""
     words = (
         "the",
-        "row",
+        "blocks",
         "is",
         "kept",
         "é",

@@ -61,8 +61,61 @@ COMPARISONS = {
 NAMES = {"min": "max", "any": "all", "partition": "rpartition", "startswith": "endswith"}
 NAMES.update({new: old for old, new in NAMES.items()})
 STRIPPING = ("strip", "lstrip", "rstrip", "lower")
-# Changes without a difference, "function: before -> after", and why.
-EQUIVALENT: dict[str, str] = {}
+# Changes without a difference: why, and which ("function: before -> after").
+EQUIVALENT = {
+    "it only saves time": (
+        "find_leaked_call: not re.search(OPENER, text) -> False",
+        "find_leaked_call: return None -> pass",
+        'mask_code: rest[0] in "*+-0123456789" -> True',
+        'mask_code: rest[0] in "*+-0123456789" -> rest[0] in "*+-0123456789X"',
+        r"mask_spans: (?<!\\)(\\*)(`+) -> (\\*)(`+)",
+        "mask_spans: closed -> True",
+        "mask_spans: closed = closing is not None -> pass",
+        "rows_from_end: min(65536, position - stop) -> min(655360, position - stop)",
+        "rows_from_end: min(65536, position - stop) -> min(6553, position - stop)",
+        "read_turn: time.monotonic() >= deadline -> time.monotonic() > deadline",
+        "on_stop: 0 if known else LAG_WAIT_SEC -> (-1) if known else LAG_WAIT_SEC",
+    ),
+    "a bound for time's sake, not a decision": (
+        "find_leaked_call: opener.end() + 4000 -> opener.end() + 40000",
+        "find_leaked_call: opener.start() - 200 -> opener.start() - 2000",
+        "mask_spans: call.start() - 200 -> call.start() - 2000",
+        "items_opened: len(columns) < 20 -> len(columns) <= 20",
+        "items_opened: len(columns) < 20 -> len(columns) < 21",
+        "items_opened: len(columns) < 20 -> len(columns) < 19",
+        "answer: :9 -> :10",
+        "answer: :9 -> :8",
+    ),
+    "nothing reads it afterwards": (
+        'mask_code: "", 0 -> "", 1',
+        'mask_code: "", 0 -> "", (-1)',
+        "mask_code: end_paragraph(0) -> end_paragraph(1)",
+        "mask_code: end_paragraph(0) -> end_paragraph((-1))",
+    ),
+    "another value does the same": (
+        "mask_code: fence[0] -> fence[1]",
+        "mask_code: fence[0] -> fence[(-1)]",
+        "mask_spans: -1 -> -2",
+        "mask_spans: index < len(runs) -> index <= len(runs)",
+        "answer: [0] -> [(-1)]",
+        "answer: os.urandom(4) -> os.urandom(5)",
+        "answer: os.urandom(4) -> os.urandom(3)",
+        'answer: os.environ.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "") -> '
+        'os.environ.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "X")',
+        'on_stop_failure: answer(event, "give-up", "", False) -> answer(event, "give-upX", "", False)',
+        'on_stop_failure: answer(event, "give-up", "", False) -> answer(event, "give-up", "", True)',
+    ),
+    "on_failure: nobody starts in the nanosecond of a change": (
+        "on_failure: started * 1e9 > changed -> started * 1e9 >= changed",
+    ),
+    "one blank is the next alternative's": (
+        r"LIST_ITEM: (?:[*+-]|(\d{1,9})[.)])(?: {1,4}(?! |$)| |$) -> "
+        r"(?:[*+-]|(\d{1,9})[.)])(?: {2,4}(?! |$)| |$)",
+    ),
+    "at the line's end nothing follows that could make it a mention": (
+        "is_leaked_call: closing.end() <= len(line) -> closing.end() < len(line)",
+    ),
+}
 
 
 class Mutant(NamedTuple):
@@ -564,7 +617,8 @@ def main(argv: list[str]) -> int:
         survived = {line.partition(": ")[2] for line in lines if " | " not in line or line.endswith(" | SURVIVES")}
         survived = {line[: -len(" | SURVIVES")] if line.endswith(" | SURVIVES") else line for line in survived}
         mutants = [mutant for mutant in mutants if f"{mutant.where}: {mutant.change}" in survived]
-    known = [mutant for mutant in mutants if f"{mutant.where}: {mutant.change}" in EQUIVALENT]
+    equivalent = {change for changes in EQUIVALENT.values() for change in changes}
+    known = [mutant for mutant in mutants if f"{mutant.where}: {mutant.change}" in equivalent]
     mutants = [mutant for mutant in mutants if mutant not in known]
     if options.limit is not None and options.limit < len(mutants):
         mutants = sorted(random.Random(options.seed).sample(mutants, options.limit))

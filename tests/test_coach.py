@@ -367,7 +367,7 @@ class Keeping(CoachTest):
         self.player.call("mcp__t__get", {"token": "very-secret-value"}, "secret error")
         self.player.call("mcp__t__get", {"token": "very-secret-value"})
         [action] = self.actions()
-        self.assertEqual(action, ["coach", self.session, "deny", "mcp__t__get", "1"])
+        self.assertEqual(action, ["tool-coach", self.session, "deny", "mcp__t__get", "1"])
 
     def test_the_sessions_end_removes_the_state(self) -> None:
         self.fail_once()

@@ -479,13 +479,13 @@ class Turns(unittest.TestCase):
             ("one too many", {"count": 10, "ts": NOW}, 8, False, "hand-back", 0, 0),
             ("at the end of the window", {"count": 3, "ts": NOW - 600}, 8, False, "block", 4, 1),
             ("after the window", {"count": 3, "ts": NOW - 601}, 8, False, "block", 1, 1),
-            ("after the window, a full row", {"count": 3, "ts": NOW - 601, "row": 8}, 8, True, "block", 1, 1),
+            ("after the window, a full row", {"count": 3, "ts": NOW - 601, "blocks": 8}, 8, True, "block", 1, 1),
             ("after a time to come", {"count": 3, "ts": NOW + 1}, 8, False, "block", 1, 1),
-            ("in a row", {"count": 3, "ts": NOW, "row": 7}, 8, True, "block", 4, 8),
-            ("in a row that is full", {"count": 8, "ts": NOW, "row": 8}, 8, True, "hand-back", 0, 0),
-            ("in a new row", {"count": 8, "ts": NOW, "row": 8}, 8, False, "block", 9, 1),
-            ("where a row has no end", {"count": 8, "ts": NOW, "row": 90}, 0, True, "block", 9, 0),
-            ("in a row of one", {"count": 1, "ts": NOW, "row": 1}, 1, True, "hand-back", 0, 0),
+            ("in a row", {"count": 3, "ts": NOW, "blocks": 7}, 8, True, "block", 4, 8),
+            ("in a row that is full", {"count": 8, "ts": NOW, "blocks": 8}, 8, True, "hand-back", 0, 0),
+            ("in a new row", {"count": 8, "ts": NOW, "blocks": 8}, 8, False, "block", 9, 1),
+            ("where a row has no end", {"count": 8, "ts": NOW, "blocks": 90}, 0, True, "block", 9, 0),
+            ("in a row of one", {"count": 1, "ts": NOW, "blocks": 1}, 1, True, "hand-back", 0, 0),
             ("a count of another kind", {"count": "3", "ts": NOW}, 8, False, "block", 1, 1),
             ("a count below nothing", {"count": -1, "ts": NOW}, 8, False, "block", 1, 1),
             ("a count that is no number", {"count": float("nan"), "ts": NOW}, 8, False, "block", 1, 1),
@@ -493,7 +493,7 @@ class Turns(unittest.TestCase):
             ("no time", {"count": 3}, 8, False, "block", 1, 1),
         ):
             with self.subTest(what):
-                new = {"count": count, "ts": NOW, "last_idx": 5, "row": row}
+                new = {"count": count, "ts": NOW, "last_idx": 5, "blocks": row}
                 self.assertEqual(recover.spend({**state, "last_idx": 5}, NOW, cap, goes_on), (outcome, new))
 
     def test_what_the_model_reads_names_the_tool_if_its_name_is_plain(self) -> None:
@@ -864,13 +864,13 @@ class Recovery(Hooks):
 
     def test_a_wake_is_no_block_in_the_clients_row(self) -> None:
         self.assertEqual(self.stop(GIVE_UP, "StopFailure").code, 2)
-        self.assertEqual((self.state()["count"], self.state()["row"]), (1, 0))
+        self.assertEqual((self.state()["count"], self.state()["blocks"]), (1, 0))
         self.stop(leak(), active=True)
-        self.assertEqual((self.state()["count"], self.state()["row"]), (2, 1))
+        self.assertEqual((self.state()["count"], self.state()["blocks"]), (2, 1))
         self.stop(leak(), active=True)
-        self.assertEqual((self.state()["count"], self.state()["row"]), (3, 2))
+        self.assertEqual((self.state()["count"], self.state()["blocks"]), (3, 2))
         self.stop(leak(), active=False)
-        self.assertEqual((self.state()["count"], self.state()["row"]), (4, 1))
+        self.assertEqual((self.state()["count"], self.state()["blocks"]), (4, 1))
 
     def test_the_heartbeat_says_what_each_stop_was(self) -> None:
         (self.folder / "state" / "cc-recover-heartbeat.on").touch()
@@ -1021,7 +1021,7 @@ class Coaching(Hooks):
         self.assertEqual([line[2:] for line in self.record()], [
             ["deny", "Read", "1"], ["deny", "Read", "4"], ["hand-back", "Read", "5"], ["hand-back", "Read", "10"],
         ])  # fmt: skip
-        self.assertEqual({(*line[:2],) for line in self.record()}, {("coach", "s")})
+        self.assertEqual({(*line[:2],) for line in self.record()}, {("tool-coach", "s")})
 
     def test_a_kept_call_that_holds_no_longer_is_dropped_and_nothing_else(self) -> None:
         self.put({"cwd": "/v"}, changed=12345.0, turn={"x": [1, 1]})
@@ -1166,7 +1166,7 @@ class Coaching(Hooks):
         line = "tool-coach: Read call repeated after it was refused"
         self.assertEqual(answer["systemMessage"], f"{line}\n{line}")
         self.assertNotIn("continue", answer)
-        self.assertEqual(self.record(), [["coach", "s", "note", "Read", "3"]])
+        self.assertEqual(self.record(), [["tool-coach", "s", "note", "Read", "3"]])
 
     def test_of_many_refusals_four_are_noted_and_the_most_frequent_ends_the_turn(self) -> None:
         calls = [{**READ, "tool_name": f"T{n}", "tool_response": REFUSAL} for n in range(6)]
@@ -1176,7 +1176,7 @@ class Coaching(Hooks):
         self.assertEqual(answer["hookSpecificOutput"]["additionalContext"].count("this exact"), 4)
         self.assertEqual(answer["stopReason"], coach.HAND_BACK.format(tool="T2", times=7))
         self.assertIs(answer["continue"], False)
-        self.assertEqual(self.record(), [["coach", "s", "hand-back", "T2", "7"]])
+        self.assertEqual(self.record(), [["tool-coach", "s", "hand-back", "T2", "7"]])
 
     def test_a_batch_with_the_last_denial_ends_the_turn_without_a_second_line_in_the_record(self) -> None:
         for what, call, ids, over in (
@@ -1379,7 +1379,7 @@ class Coaching(Hooks):
         self.put({"at": "x"})
         self.assertEqual(self.send("PreToolUse"), {})
         self.assertEqual(self.send("PreToolUse", tool_name="Glob"), {})
-        self.assertEqual(self.record(), [["coach", "s", "error", "TypeError", "0"]])
+        self.assertEqual(self.record(), [["tool-coach", "s", "error", "TypeError", "0"]])
 
 
 class Passing(unittest.TestCase):
@@ -1403,7 +1403,7 @@ class Passing(unittest.TestCase):
             "too many requests|too many connections|too many open files|overloaded|overloaded_error|throttled",
             "status 408|status 425|status 429|status 500|status 599|code 503|http 503|http/1.1 503|http/2 503",
             "status code 503|status_code 503|status-code 503|statuscode 503|status, was 503|status of 503",
-            "status is 503|still starting",
+            "status is 503|still starting|status  = 503",
             "status:503|status=503|status(503|status = 503|408 request time|425 too early|429 too late|500 internal",
             "502 bad gateways|503 service|504 gateway|599 servicefault|error 500|error 599|internal server error",
             "bad gateway|unavailable|ServiceUnavailable|server is busy|server busy|resource is busy|resource busy",
@@ -1424,7 +1424,7 @@ class Passing(unittest.TestCase):
             "ERR_OTHER|xERR_NETWORK|connected|network|connections closed|connection open|connection. It closed|socket",
             "connection\nclosed|connection " + "x" * 30 + " closed|terminated|my-quota|quotas|misquota|resource",
             "limit|x-rate limit|too many rows|overload|status 404|status 5033|status 50|status|503|503 rows",
-            "1503 service|timeoutx",
+            "1503 service|timeoutx|throttl|http/-: 503|status-503|http503|still ing",
             "code|status     503|error 404|error 5000|server error|gateway|busy|locked|a server|wait|use|ready|yet",
             "not "
             + "x" * 40

@@ -69,7 +69,7 @@ class TheDemonstration(unittest.TestCase):
         actions = [line.split() for line in lines if re.match(r"  \d{4}-", line)]
         found = [(words[1], words[3], words[4]) for words in actions]
         self.assertEqual(
-            found, [("recover", "block", "Read"), ("recover", "recovered", "-"), ("coach", "deny", "Read")]
+            found, [("recover", "block", "Read"), ("recover", "recovered", "-"), ("tool-coach", "deny", "Read")]
         )
 
     def test_the_leaked_call_is_printed_with_look_alike_brackets(self) -> None:

@@ -556,7 +556,7 @@ class Budget(RecoverTest):
     def test_a_state_that_makes_no_sense_starts_a_burst_afresh(self) -> None:
         for state in (
             b"garbage", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b"{}", b'{"count": "x", "ts": [], "last_idx": {}}',
-            b'{"count": -5, "ts": 1, "row": "x"}', b'{"count": 5, "ts": NaN}', b'{"count": null, "ts": 1e999}',
+            b'{"count": -5, "ts": 1, "blocks": "x"}', b'{"count": 5, "ts": NaN}', b'{"count": null, "ts": 1e999}',
             b"\x00" * 1000, b'{"count": 3', b'{"count": 3, "ts": "now"}', b" " * 5_000_000,
         ):  # fmt: skip
             with self.subTest(state[:50]):

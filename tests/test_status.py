@@ -433,12 +433,12 @@ class Record(StatusTest):
         recover s3 block Bash 1
         recover s3 recovered - 1
         recover s4 hand-back Bash 10
-        coach s1 deny Read 1
-        coach s1 deny Read 2
-        coach s1 deny Edit 1
-        coach s1 note Edit 2
-        coach s1 hand-back Edit 5
-        coach s1 error KeyError 0
+        tool-coach s1 deny Read 1
+        tool-coach s1 deny Read 2
+        tool-coach s1 deny Edit 1
+        tool-coach s1 note Edit 2
+        tool-coach s1 hand-back Edit 5
+        tool-coach s1 error KeyError 0
     """
 
     def record(self, *lines: str) -> dict[str, int]:
