@@ -98,6 +98,11 @@ EQUIVALENT = {
         "mask_spans: -1 -> -2",
         "mask_spans: index < len(runs) -> index <= len(runs)",
         "answer: [0] -> [(-1)]",
+        'on_batch: [], [], "", 0 -> [], [], "X", 0',
+        'on_batch: [], [], "", 0 -> [], [], "", 1',
+        'on_batch: [], [], "", 0 -> [], [], "", (-1)',
+        "nothing_to_do: 1:-1 -> 2:-1",
+        "nothing_to_do: -1 -> -2",
         "answer: os.urandom(4) -> os.urandom(5)",
         "answer: os.urandom(4) -> os.urandom(3)",
         'answer: os.environ.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "") -> '
@@ -105,8 +110,27 @@ EQUIVALENT = {
         'on_stop_failure: answer(event, "give-up", "", False) -> answer(event, "give-upX", "", False)',
         'on_stop_failure: answer(event, "give-up", "", False) -> answer(event, "give-up", "", True)',
     ),
-    "on_failure: nobody starts in the nanosecond of a change": (
+    "nobody sees a nanosecond, or a millisecond where two seconds are allowed for": (
         "on_failure: started * 1e9 > changed -> started * 1e9 >= changed",
+        'on_failure: event.get("duration_ms", 0) -> event.get("duration_ms", 1)',
+        'on_failure: event.get("duration_ms", 0) -> event.get("duration_ms", (-1))',
+        'on_batch: changed > (call["at"] - LATENCY_SEC) * 1e9 -> changed >= (call["at"] - LATENCY_SEC) * 1e9',
+    ),
+    "nothing else can stand there": (
+        "(HEADING, UNDERLINE): #{1,6}(?: |$) -> #{0,6}(?: |$)",
+        "(HEADING, UNDERLINE): (?:=+|-+) *$ -> (?:=*|-+) *$",
+        "(HEADING, UNDERLINE): (?:=+|-+) *$ -> (?:=+|-*) *$",
+        r"PASSING: am|transport|channel)\b[^.\n]{0,20}\b(?:closed|reset|refused| -> "
+        r"am|transport|channel)\b[^.\n]{1,20}\b(?:closed|reset|refused|",
+        r"PASSING: :already )?in use|not\b[^.\n]{0,30}\b(?:ready|yet)|in progres -> "
+        r":already )?in use|not\b[^.\n]{1,30}\b(?:ready|yet)|in progres",
+        'quick_field: raw.partition(b\'"%s"\' % name.encode())[2][:1000].lstrip(b": ") -> '
+        'raw.partition(b\'"%s"\' % name.encode())[2][:1000].lstrip(b": X")',
+    ),
+    "the process ends at once": (
+        "is_idle: os.close(fd) -> pass",
+        "open_private: os.close(fd) -> pass",
+        "append_line: os.close(fd) -> pass",
     ),
     "one blank is the next alternative's": (
         r"LIST_ITEM: (?:[*+-]|(\d{1,9})[.)])(?: {1,4}(?! |$)| |$) -> "

@@ -7,6 +7,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -19,6 +20,7 @@ from unittest import mock
 
 import recover_malformed_toolcall as recover
 import support
+import test_install
 import tool_coach as coach
 from support import GIVE_UP, argument, leak, opener
 
@@ -67,7 +69,13 @@ class Tags(unittest.TestCase):
                 self.assertIsNone(find(text))
 
     def test_what_is_no_call_hides_none_behind_it(self) -> None:
-        for text in (opener(""), opener("B" * 201), opener("Read") + " opens it", '<x name="a">b</x>'):
+        for text in (
+            opener("") + argument("a", "b") + END,
+            opener(""),
+            opener("B" * 201),
+            opener("Read") + " opens it",
+            '<x name="a">b</x>',
+        ):
             self.assertEqual(find(f"{text}\n\n{leak()}"), "Bash", text.replace("<", "\u2039"))
 
     def test_what_an_argument_may_look_like(self) -> None:
@@ -1381,6 +1389,78 @@ class Coaching(Hooks):
         self.assertEqual(self.send("PreToolUse", tool_name="Glob"), {})
         self.assertEqual(self.record(), [["tool-coach", "s", "error", "TypeError", "0"]])
 
+    def test_after_how_many_denials_a_turn_ends_can_be_edited(self) -> None:
+        for most, ends in ((0, [False, False, False]), (1, [True, True, True]), (2, [False, True, True])):
+            with mock.patch.object(self.coach, "HAND_BACK_AFTER", most):
+                for before in range(3):
+                    self.put({"denied": before})
+                    self.assertEqual("continue" in self.send("PreToolUse"), ends[before])
+                    self.put({"denied": before + 1, "denied_id": "t2"})
+                    self.assertEqual("continue" in self.send("PostToolBatch", tool_calls=[READ]), ends[before])
+
+    def test_without_arguments_a_terminal_gets_the_manual_and_anything_else_is_an_event(self) -> None:
+        terminal = mock.Mock(isatty=lambda: True)
+        with mock.patch("sys.stdin", terminal), contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(self.coach.main([]), 0)
+        self.assertEqual(out.getvalue(), f"{self.coach.__doc__}\n")
+
+        def without_stdin(argv: list[str]) -> int:
+            with mock.patch("sys.stdin", None):
+                return int(self.coach.main(argv))
+
+        self.put({})
+        event = {"session_id": "s", "hook_event_name": "PreToolUse", "cwd": "/w", **READ}
+        answer = support.fork_hook(without_stdin, event, self.folder / "home")
+        self.assertIn("hookSpecificOutput", answer.out or {})
+
+    def test_a_refusal_is_seen_in_the_raw_event_however_its_brackets_are_written(self) -> None:
+        event = {"session_id": "s", "hook_event_name": "PostToolBatch", "tool_calls": [{"tool_response": REFUSAL}]}
+        raw = support.encode(event)
+        with mock.patch.dict(os.environ, {"HOME": str(self.folder / "home")}):
+            for data in (raw, raw.replace(b"<", b"\\u003c").replace(b">", b"\\u003e")):
+                self.assertFalse(self.coach.nothing_to_do(data))
+
+    def test_an_event_of_another_name_is_no_error(self) -> None:
+        self.send("Other")
+        self.assertEqual(self.stop("a", "Other").raw, b"")
+        self.assertEqual(self.record(), [])
+        answer = support.fork_hook(self.coach.main, b"{}\n", self.folder / "home")
+        self.assertEqual(
+            (answer.code, answer.raw, self.record()), (0, b"", [["tool-coach", "-", "error", "KeyError", "0"]])
+        )
+
+    @unittest.skipUnless(os.name == "posix", "a pipe to wait at")
+    def test_an_event_on_a_pipe_is_read_up_to_its_end_and_waited_for_if_it_is_not_there(self) -> None:
+        def read(pieces: list[bytes]) -> bytes:
+            """Return what is read from a pipe to which the pieces are written, one before and one at each wait."""
+            reader, writer = os.pipe()
+            left = iter(pieces[1:])
+            os.write(writer, pieces[0])
+
+            def wait(*_: object) -> tuple[list[int], list[int], list[int]]:
+                piece = next(left, None)
+                os.write(writer, piece or b"")
+                return [] if piece is None else [0], [], []
+
+            def main(_: list[str]) -> int:
+                os.dup2(reader, 0)
+                with mock.patch("select.select", wait):
+                    data = self.recover.read_stdin()
+                os.write(1, json.dumps({"data": data.decode(), "left": len(list(left))}).encode())
+                return 0
+
+            answer = support.fork_hook(main, b"", self.folder / "home")
+            os.close(reader)
+            os.close(writer)
+            self.assertEqual(answer.err, "")
+            assert answer.out is not None
+            self.assertEqual(answer.out["left"], 0)
+            return str(answer.out["data"]).encode()
+
+        for pieces in ([b"{}\n"], [b"", b"{}\n"], [b"{", b"}", b"\n"], [b'{"a":"}\\n', b'"}\n'], [b"{}"], [b""]):
+            with self.subTest(pieces):
+                self.assertEqual(read(pieces), b"".join(pieces))
+
 
 class Passing(unittest.TestCase):
     """Each part of the patterns of passing errors, by words that nothing else in them fits."""
@@ -1435,6 +1515,187 @@ class Passing(unittest.TestCase):
             for word in words.split("|"):
                 with self.subTest(word[:40]):
                     self.assertFalse(coach.is_passing(word))
+
+
+OURS, HEAD, TAIL = "/h/.claude/hooks/tool_coach.py", "# --- Constants you may edit ---\n", "# --- Constants that follow"
+
+
+class Maintaining(unittest.TestCase):
+    """The pure part of install, uninstall and status."""
+
+    def test_how_settings_are_written(self) -> None:
+        value = {"a": {"\u00e9": 1}}
+        for what, like, text in (
+            ("no file", "", '{\n  "a": {\n    "\u00e9": 1\n  }\n}\n'),
+            ("an empty object", "{}", '{\n  "a": {\n    "\u00e9": 1\n  }\n}'),
+            ("an empty object with blanks", "\ufeff{ }\r\n", '\ufeff{\r\n  "a": {\r\n    "\u00e9": 1\r\n  }\r\n}\r\n'),
+            ("a tab", '{\n\t"b": 1\n}\n', '{\n\t"a": {\n\t\t"\u00e9": 1\n\t}\n}\n'),
+            ("four blanks", '{\n    "b": 1\n}\n\n', '{\n    "a": {\n        "\u00e9": 1\n    }\n}\n\n'),
+            ("one line", '{"b": 1}\n', '{"a": {"\u00e9": 1}}\n'),
+            ("one line without blanks", '{"b":1}', '{"a":{"\u00e9":1}}'),
+            ("escapes", '{"b":"\\u00e9"}', '{"a":{"\\u00e9":1}}'),
+        ):
+            with self.subTest(what):
+                self.assertEqual(recover.settings_text(value, like), text)
+
+    def test_which_commands_are_ours(self) -> None:
+        for command, ours in (
+            (f"python3 {OURS}", True),
+            (f'python3 -I -S "{OURS}"', True),
+            (f"python3 '{OURS}'  ", True),
+            (OURS.replace("/", "\\"), True),
+            ("python3 ~/.claude/hooks/recover_malformed_toolcall.py", True),
+            ("python3 /src/toolcall-hooks/tool_coach.py", True),
+            ("python3 /src/toolcall-hooks-main/sub/tool_coach.py", True),
+            ('python3 "${CLAUDE_PLUGIN_ROOT}/tool_coach.py"', True),
+            ("python3 /src/tool_coach.py", False),
+            ("python3 hooks/tool_coach.py", False),
+            ("python3 /h/hooks/my_tool_coach.py", False),
+            ("python3 /h/hooks/tool_coachXpy", False),
+            (f"python3 {OURS} --verbose", False),
+            (f"python3 {OURS}c", False),
+            (None, False),
+        ):
+            with self.subTest(command):
+                settings = {"hooks": {"Stop": [{"hooks": [{"command": command}]}]}}
+                self.assertEqual(len(list(recover.registered(settings, "p"))), int(ours))
+
+    def test_settings_of_a_wrong_shape_are_named(self) -> None:
+        wrong: list[Any] = [
+            [],
+            "x",
+            None,
+            {"Stop": {}},
+            {"Stop": [1]},
+            {"Stop": [{"hooks": {}}]},
+            {"Stop": [{"hooks": 1}]},
+        ]
+        for hooks in wrong:
+            with self.subTest(hooks), self.assertRaisesRegex(SystemExit, '^p: "hooks" has a wrong shape at "(Stop)?";'):
+                list(recover.registered({"hooks": hooks}, "p"))
+        right: list[Any] = [{}, {"Stop": []}, {"Stop": [{}]}, {"Stop": [{"hooks": [1, None, {}, {"command": 5}]}]}]
+        for hooks in right:
+            self.assertEqual(list(recover.registered({"hooks": hooks}, "p")), [])
+        self.assertEqual(list(recover.registered({}, "p")), [])
+
+    def test_the_command_of_a_script_holds_whatever_its_folder_is_called(self) -> None:
+        group = recover.group_of("tool_coach.py", "PreToolUse", '/a "b" $c `d` \\e')
+        command = 'python3 -I -S "/a \\"b\\" \\$c \\`d\\` \\\\e/tool_coach.py"'
+        handler = {"type": "command", "command": command, "timeout": 10}
+        self.assertEqual(group, {"matcher": "^(?!(Bash|PowerShell)$)", "hooks": [handler]})
+        group = recover.group_of("recover_malformed_toolcall.py", "StopFailure", "/a")
+        self.assertEqual((list(group), group["hooks"][0]["asyncRewake"]), (["hooks"], True))
+
+    def test_each_matcher_lets_the_right_names_through(self) -> None:
+        for event, right, wrong in (
+            ("PreToolUse", ("Read", "BashOutput", "mcp__a__Bash"), ("Bash", "PowerShell")),
+            ("PostToolUseFailure", ("Read",), ("Bash", "PowerShell")),
+            ("PostToolUse", (*coach.CHANGING, "mcp__a__b"), ("Read", "EditX", "mcp__", "Bash2")),
+            ("UserPromptExpansion", ("tool-coach", "toolcall-hooks:tool-coach"), ("x:tool-coach", "tool-coach2")),
+        ):
+            matcher = recover.EVENTS["tool_coach.py"][event]["matcher"]
+            for names, expected in ((right, True), (wrong, False)):
+                for name in names:
+                    with self.subTest(event, name=name):
+                        self.assertEqual(re.search(matcher, name) is not None, expected)
+
+    def test_what_an_upgrade_keeps_of_the_constants(self) -> None:
+        new = f"x\n{HEAD}\nA = 1  # a\nB = (\n    1,\n)\nC = 3\n{TAIL}\ny\n"
+        for what, edit, kept, whole in (
+            ("nothing", ("", ""), [], True),
+            ("a number", ("A = 1  # a", "A = 2"), ["A"], True),
+            ("a tuple", ("B = (\n    1,\n)", "B = (\n    2,\n\n)"), ["B"], True),
+            ("two", ("A = 1  # a\nB = (\n    1,\n)", "A = 2\nB = ()"), ["A", "B"], True),
+            ("one that is missing", ("C = 3\n", ""), [], False),
+            ("one more", ("C = 3", "C = 3\nD = 4"), [], False),
+            ("one that stands on another", ("C = 3", "C = A"), [], False),
+            ("an annotated one", ("C = 3", "C: int = 4"), [], False),
+            ("two on a line", ("A = 1  # a", "A = 2; D = 4"), [], False),
+            ("code", ("y\n", "z\n"), [], False),
+            ("code before", ("x\n", "z\n"), [], False),
+            ("no Python", ("C = 3", "C = ("), [], False),
+        ):
+            with self.subTest(what):
+                old = new.replace(*edit) if edit[0] else new
+                text, names, nothing_lost = recover.upgraded(new, old)
+                self.assertEqual((sorted(names), nothing_lost), (kept, whole))
+                self.assertEqual(text, old if whole else new)
+
+    def test_which_events_a_client_gets(self) -> None:
+        late = {"PostToolBatch": (2, 1, 118), "UserPromptExpansion": (2, 1, 116)}
+        for version in ((2, 1, 104), (2, 1, 115), (2, 1, 116), (2, 1, 117), (2, 1, 118), (9,)):
+            events = recover.events_of("tool_coach.py", version)
+            wanted = [event for event in recover.EVENTS["tool_coach.py"] if version >= late.get(event, (0,))]
+            self.assertEqual(events, wanted)
+            self.assertEqual(recover.client_problem(version), "")
+        self.assertTrue(recover.client_problem((2, 1, 103)).startswith("claude 2.1.103 is too old: before 2.1.104"))
+
+    def test_the_record_in_words(self) -> None:
+        lines = [
+            *("recover s recovered - 2", "recover s recovered - 2", "recover s block Bash 1", "recover s wake - 1"),
+            *("recover s hand-back Bash 10", "recover s error OSError 0", "tool-coach s deny Read 1", "x", ""),
+            *("tool-coach s deny Read 2", "tool-coach s deny Edit 1", "tool-coach s note Edit 2"),
+            *("tool-coach s hand-back Edit 5", "tool-coach s error TypeError 0"),
+        ]
+        log = "".join("\t".join(["time", *line.split()]) + "\n" for line in lines)
+        counts = {
+            "bursts handed back": 1,
+            "bursts recovered in 2 attempts": 2,
+            "internal errors of recover": 1,
+            "internal errors of tool-coach": 1,
+            "notes on Edit": 1,
+            "repeats of Edit stopped": 1,
+            "repeats of Read stopped": 2,
+            "turns ended over Edit": 1,
+        }
+        self.assertEqual(list(recover.record_of(log).items()), list(counts.items()))
+
+    def test_what_is_wrong_with_a_registration(self) -> None:
+        script = "recover_malformed_toolcall.py"
+        right: list[Any] = [("p", event, script, {}, {}) for event in ("Stop", "SubagentStop")]
+        right.append(("p", "StopFailure", script, {}, {"asyncRewake": True}))
+        self.assertEqual(recover.wiring_faults(script, right, (9,)), [])
+        self.assertEqual(recover.wiring_faults(script, [*right, ("p", "Other", script, {}, {})], (9,)), [])
+        for entries, words in (
+            (right[1:], "is registered 0 times for Stop"),
+            ([*right, right[0]], "is registered 2 times for Stop"),
+            ([("p", "Stop", script, {"matcher": "x"}, {}), *right[1:]], "has another matcher for Stop than None, in p"),
+            ([("p", "Stop", script, {}, {"asyncRewake": True}), *right[1:]], "for Stop, in p: asyncRewake is"),
+            ([*right[:2], ("p", "StopFailure", script, {}, {})], "for StopFailure, in p: asyncRewake is"),
+        ):
+            with self.subTest(words):
+                [fault] = recover.wiring_faults(script, entries, (9,))
+                self.assertIn(words, fault)
+
+    def test_settings_without_empty_hook_lists(self) -> None:
+        for settings, left in (
+            ({}, {}),
+            ({"hooks": {}}, {}),
+            ({"hooks": {"Stop": []}, "a": 1}, {"a": 1}),
+            ({"hooks": {"Stop": [], "Other": [{}]}}, {"hooks": {"Other": [{}]}}),
+        ):
+            self.assertEqual(recover.without_empty(settings), left)
+
+
+class Installing(test_install.MaintenanceTest):
+    def test_a_lone_script_that_installs_over_a_whole_clones_leaves_the_prompts(self) -> None:
+        self.succeed("install")
+        alone = self.home / "alone"
+        alone.mkdir()
+        lone = test_install.load(Path(shutil.copy(self.source / test_install.SCRIPTS[0], alone)))
+        before = (self.config / "hooks" / "prompts.txt").read_bytes()
+        self.succeed("install", module=lone)
+        self.assertEqual((self.config / "hooks" / "prompts.txt").read_bytes(), before)
+
+    @unittest.skipUnless(os.name == "posix", "links")
+    def test_a_linked_folder_that_gets_empty_stays(self) -> None:
+        (self.home / "mine").mkdir()
+        self.config.mkdir()
+        (self.config / "commands").symlink_to(self.home / "mine")
+        self.succeed("install")
+        self.succeed("uninstall")
+        self.assertEqual(list((self.home / "mine").iterdir()), [])
+        self.assertTrue((self.config / "commands").is_symlink())
 
 
 if __name__ == "__main__":
