@@ -669,10 +669,17 @@ HANDLERS: "dict[str, Handler]" = {"Stop": on_stop, "SubagentStop": on_stop, "Sto
 
 # --- Maintenance of both hooks: install, uninstall, status ------------------------------------------------
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    Settings = dict[str, Any]
+    Change = tuple[Path, str, int]  # a file, its new text, its mode if it is new
+
 JUDGED = "^(?!(Bash|PowerShell)$)"  # a matcher: for the two left out no process is started
+RECOVER, COACH = "recover_malformed_toolcall.py", "tool_coach.py"
 EVENTS: "dict[str, dict[str, dict[str, Any]]]" = {
-    "recover_malformed_toolcall.py": {"Stop": {}, "SubagentStop": {}, "StopFailure": {"asyncRewake": True}},
-    "tool_coach.py": {
+    RECOVER: {"Stop": {}, "SubagentStop": {}, "StopFailure": {"asyncRewake": True}},
+    COACH: {
         "PreToolUse": {"matcher": JUDGED},
         "PostToolUseFailure": {"matcher": JUDGED},
         "PostToolUse": {"matcher": "^(Edit|MultiEdit|Write|NotebookEdit|Bash|PowerShell|mcp__.+)$"},
@@ -689,6 +696,9 @@ OURS = (
 )
 # Of the prompts.txt that comes with this file: another digest is that of an edited one.
 PROMPTS_SHA256 = "7f244ff39750a6c71bb2781cd6e4494ed20e916ce7c031c795aa313cc542a162"
+# What comes with a script, in the config folder; and what its hooks leave in STATE_DIR.
+COMPANIONS = {RECOVER: "hooks/prompts.txt", COACH: "commands/tool-coach.md"}
+STATES = {RECOVER: "cc-recover-*", COACH: "cc-tool-coach-*.json"}
 BACKUP = ".before-toolcall-hooks"  # what a settings file's backup is called beside it
 SLASH_COMMAND = """---
 description: Switch the tool-coach hook, or show its state
@@ -699,523 +709,492 @@ The tool-coach hook answers this command itself. That you read this means that t
 """
 
 
-def group_of(script: str, event: str, folder: str) -> "dict[str, Any]":
+def path_of(*names: str) -> "Path":
+    """Return a path: in the client's config folder, if it is not absolute."""
+    from pathlib import Path
+
+    return Path(config_folder(), *names)
+
+
+def beside(name: str) -> "Path":
+    """Return the path of a file that lies, or would lie, beside this one."""
+    return path_of(os.path.abspath(__file__)).with_name(name)
+
+
+def read_text(path: "Path") -> str:
+    """Return a file's text as it is, line ends included; "" if there is no file."""
+    try:
+        return path.read_bytes().decode("utf-8", "surrogateescape")
+    except FileNotFoundError:
+        return ""
+
+
+def read_settings(path: "Path") -> "tuple[str, Settings]":
+    """Return a settings file's text and object, ("", {}) if there is no file; ValueError for any other content."""
+    import json
+
+    try:
+        data = path.read_bytes()
+        text = data.decode()
+        settings = json.loads(text.lstrip("\ufeff"))
+        json.dumps(settings, allow_nan=False)  # NaN and numbers too large would be written back as no JSON
+        if not isinstance(settings, dict):
+            raise ValueError(f"it is a {type(settings).__name__}")
+    except FileNotFoundError:
+        return "", {}
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", 0) or data.count(b"\n", 0, getattr(error, "start", 0)) + 1
+        raise ValueError(f"{path}:{line}: not a JSON object: {error}; it is left as it is") from None
+    registered(settings, path)
+    return text, settings
+
+
+def registered(settings: "Settings", path: "Path") -> "list[tuple[str, str, Settings, Settings]]":
+    """Return (event, script, group, handler) of each of our handlers; ValueError for settings of a wrong shape."""
+    import re
+
+    found, event = [], ""
+    try:  # dict.items, dict.get and list.copy: a TypeError for anything else than a dict or a list
+        for event, groups in dict.items(settings.get("hooks", {})):
+            for group in list.copy(groups):
+                for handler in list.copy(dict.get(group, "hooks", [])):
+                    command = str(handler.get("command")) if isinstance(handler, dict) else ""
+                    ours = re.search(OURS, command.replace("\\", "/"))
+                    if ours:
+                        found.append((event, ours[1], group, handler))
+    except TypeError:
+        raise ValueError(f'{path}: "hooks" has a wrong shape at "{event}"; it is left as it is') from None
+    return found
+
+
+def group_of(script: str, event: str, folder: str) -> "Settings":
     """Return the matcher group that registers a script, in folder, for an event; the quoted shell form of a command.
 
     Not the exec form: before 2.1.139 the client ignores its arguments and runs the event as a program.
     """
-    path = f"{folder}/{script}"
-    for character in '\\"$`':
-        path = path.replace(character, "/" if os.name == "nt" and character == "\\" else "\\" + character)
-    python = "python" if os.name == "nt" else "python3"
+    import re
+
+    python, path = "python3", f"{folder}/{script}"
+    if os.name == "nt":
+        python, path = "python", path.replace("\\", "/")
+    path = re.sub(r'["$`\\]', r"\\\g<0>", path)
     handler = {"type": "command", "command": f'{python} -I -S "{path}"', "timeout": 10, **EVENTS[script][event]}
     matcher = {"matcher": handler.pop("matcher")} if "matcher" in handler else {}
     return {**matcher, "hooks": [handler]}
 
 
-def registered(settings: "dict[str, Any]", path: str) -> "Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]":
-    """Yield (event, script, group, handler) of each of our handlers; SystemExit for settings of a wrong shape."""
-    import re
+def edited(path: "Path", scripts: "list[str]", wanted: "list[tuple[str, Settings]]") -> "tuple[str, str, Settings]":
+    """Return a settings file's text, what it is to be, and that as an object: scripts registered as wanted.
 
-    events = settings.get("hooks", {})
-    for event, groups in events.items() if isinstance(events, dict) else [("", None)]:
-        for group in groups if isinstance(groups, list) else [None]:
-            if not isinstance(group, dict) or not isinstance(group.get("hooks", []), list):
-                raise SystemExit(f'{path}: "hooks" has a wrong shape at "{event}"; nothing was changed')
-            for handler in group.get("hooks", []):
-                command = handler.get("command") if isinstance(handler, dict) else None
-                found = re.search(OURS, command.replace("\\", "/")) if isinstance(command, str) else None
-                if found:
-                    yield event, found[1], group, handler
-
-
-def without_ours(settings: "dict[str, Any]", path: str, scripts: "Iterable[str]", keep: "list[Any]") -> None:
-    """Take our scripts' handlers out of settings, and what gets empty by that; groups to keep stay."""
-    for event, script, group, handler in list(registered(settings, path)):
-        if script in scripts and not any(group is kept for kept in keep):
-            events = settings["hooks"]
-            group["hooks"] = [other for other in group["hooks"] if other is not handler]
-            if not group["hooks"]:
-                events[event] = [other for other in events[event] if other is not group]
+    wanted: (event, group) of each entry. One that is there stays in its place; others go, and what gets empty by that.
+    """
+    text, settings = read_settings(path)
+    as_it_is = True
+    for event, script, group, handler in registered(settings, path):
+        if (event, group) in wanted:
+            wanted.remove((event, group))
+        elif script in scripts:
+            events, as_it_is = settings["hooks"], False
+            group["hooks"].remove(handler)
+            events[event] = [other for other in events[event] if other is not group or group["hooks"]]
             if not events[event]:
                 del events[event]
             if not events:
                 del settings["hooks"]
-
-
-def with_ours(settings: "dict[str, Any]", path: str, wanted: "dict[tuple[str, str], Any]") -> None:
-    """Register {(script, event): group} in settings; an entry that is right stays, others of ours are replaced."""
-    scripts, wanted, keep = {script for script, _ in wanted}, dict(wanted), []
-    for event, script, group, _ in registered(settings, path):
-        if group == wanted.get((script, event)):
-            del wanted[script, event]
-            keep.append(group)
-    without_ours(settings, path, scripts, keep)
-    for (_, event), group in wanted.items():
+    for event, group in wanted:
         settings.setdefault("hooks", {}).setdefault(event, []).append(group)
+    return text, text if as_it_is and not wanted else settings_text(settings, text), settings
 
 
-def read_settings(path: str) -> "tuple[str, dict[str, Any]]":
-    """Return a settings file's text ("" if there is none) and its object; SystemExit if it holds no JSON object."""
-    import json
-
-    try:
-        with open(path, encoding="utf-8", newline="") as file:
-            text = file.read()
-        settings = json.loads(text.lstrip("\ufeff"))
-        json.dumps(settings, allow_nan=False)  # NaN and numbers too large would be written back as no JSON
-    except FileNotFoundError:
-        return "", {}
-    except json.JSONDecodeError as error:
-        raise SystemExit(f"{path}:{error.lineno}: not JSON: {error.msg}; nothing was changed") from None
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
-        raise SystemExit(f"{path}:{line}: not UTF-8; nothing was changed") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise SystemExit(f"{path}: cannot be read: {error}; nothing was changed") from None
-    if not isinstance(settings, dict):
-        raise SystemExit(f"{path}:1: not a JSON object; nothing was changed")
-    list(registered(settings, path))
-    return text, settings
-
-
-def settings_text(settings: "dict[str, Any]", like: str) -> str:
+def settings_text(settings: "Settings", like: str) -> str:
     """Return settings as JSON written the way the text like is: indentation, line ends, escapes, byte order mark."""
     import json
     import re
 
     indent = re.search(r'\n([ \t]+)"', like)
-    compact = indent is None and like.strip("\ufeff{} \r\n") != ""
-    separators = (",", ":") if compact and '": ' not in like else None
-    width = None if compact else indent[1] if indent else 2
+    width = indent[1] if indent else None if ":" in like else 2
+    separators = (",", ":") if not width and '": ' not in like else None
     text = json.dumps(settings, indent=width, separators=separators, ensure_ascii="\\u" in like)
     text = text.replace("\n", "\r\n") if "\r\n" in like else text
     return "\ufeff" * like.startswith("\ufeff") + text + (like[len(like.rstrip()) :] if like else "\n")
 
 
-def replace_file(path: str, text: str, mode: int, say_only: bool) -> None:
-    """Write a file whole or not at all: beside its place, then renamed. A link is followed."""
-    path = os.path.realpath(path)
-    print(f"write    {path}")
-    if not say_only:
-        new = f"{path}.{os.getpid()}.new"
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        try:
-            private = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with open(private, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
-                file.write(text)
-            os.chmod(new, mode)
-            os.replace(new, path)
-        finally:
-            if os.path.lexists(new):
-                os.remove(new)
+def write_files(changes: "list[Change]", dry_run: bool) -> None:
+    """Write what changes, each file whole or not at all, and say so; of settings, a dry run shows the lines.
 
-
-def read_text(path: str) -> str:
-    """Return a file's text, "" if there is none."""
-    try:
-        with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-            return file.read()
-    except FileNotFoundError:
-        return ""
-
-
-def constants_of(source: str) -> "tuple[dict[str, str], str]":
-    """Return {name: source} of the constants that a user may edit, and the rest of the source; SyntaxError."""
-    import ast
-
-    before, begin, part = source.partition("# --- Constants you may edit")
-    part, end, after = part.partition("# --- Constants that follow")
-    lines, found = ("#" + part).split("\n"), {}
-    for node in reversed(ast.parse("\n".join(lines)).body):
-        place = slice(node.lineno - 1, node.end_lineno)
-        alone = len(ast.parse("\n".join(lines[place])).body) == 1 and isinstance(node, ast.Assign)
-        names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
-        if alone and len(names) == 1:  # a value that stands by itself
-            found[names[0]] = "\n".join(lines[place])
-            lines[place] = names
-    return found, "".join([before, begin, *lines, end, after])
-
-
-def upgraded(new: str, old: str) -> "tuple[str, list[str], bool]":
-    """Return new with the constants that old has otherwise, their names, and whether nothing else of old is lost."""
-    try:
-        (ours, rest), (theirs, old_rest) = constants_of(new), constants_of(old)
-    except (SyntaxError, ValueError):  # ValueError: a NUL, before 3.11.4
-        return new, [], False
-    names = [name for name in ours if theirs.get(name, ours[name]) != ours[name]]
-    for name in names:
-        new = new.replace(f"\n{ours[name]}\n", f"\n{theirs[name]}\n", 1)
-    return new, names, rest == old_rest
-
-
-def is_shipped(prompts: str) -> bool:
-    """Tell whether this script, or the installed one, came with just these prompts."""
-    import hashlib
-
-    installed = read_text(os.path.join(config_folder(), "hooks", "recover_malformed_toolcall.py"))
-    digest = hashlib.sha256(prompts.encode("utf-8", "surrogateescape")).hexdigest()
-    return digest == PROMPTS_SHA256 or f'PROMPTS_SHA256 = "{digest}"' in installed
-
-
-def copy_script(source: str, target: str, say_only: bool) -> None:
-    """Copy a script, or the prompts, to the hooks folder; what the user edited there is kept."""
-    new, old = read_text(source), read_text(target)
-    mode = 0o755 if target.endswith(".py") else 0o644
-    if old and old != new and not target.endswith(".py"):
-        if not is_shipped(old):
-            print(f"keep     {target}, which you edited; the new one goes beside it")
-            target += ".new"
-    elif old:
-        new, names, whole = upgraded(new, old)
-        if names:
-            print(f"keep     your {', '.join(names)} in {target}")
-        if not whole:
-            print(f"keep     the former {os.path.basename(target)} beside the new one")
-            replace_file(target + ".old", old, mode, say_only)
-    if read_text(target) != new:
-        replace_file(target, new, mode, say_only)
-
-
-def client_version() -> "tuple[int, ...]":
-    """Return the version of the client on PATH, or that of a new one if there is none."""
-    import re
-    import shutil
-    import subprocess
-
-    try:
-        command = [shutil.which("claude") or "true", "--version"]
-        said = subprocess.run(command, check=False, capture_output=True, timeout=30).stdout
-    except (OSError, subprocess.SubprocessError):
-        said = b""
-    found = re.match(rb"(\d+)\.(\d+)\.(\d+)", said)
-    return tuple(map(int, found.groups())) if found else (9,)
-
-
-def events_of(script: str, client: "tuple[int, ...]") -> "list[str]":
-    """Return the events to register a script for: those that the client knows."""
-    return [event for event in EVENTS[script] if SINCE.get(event, OLDEST_CLIENT) <= client]
-
-
-def client_problem(client: "tuple[int, ...]") -> str:
-    """Return why a client is too old for any of it, "" if it is not."""
-    version = ".".join(map(str, client))
-    reason = "before 2.1.104 one event that it does not know silences every hook of a file"
-    return f"claude {version} is too old: {reason}" if client < OLDEST_CLIENT else ""
-
-
-def install(scripts: "list[str]", path: str, say_only: bool) -> None:
-    """Copy the scripts that sit beside this one, and register their events in the settings."""
-    import copy
+    It is written beside its place, then renamed. A link is followed, a mode kept.
+    """
     import difflib
-
-    client = client_version()
-    if client_problem(client):
-        raise SystemExit(f"{client_problem(client)}; nothing was changed")
-    here, folder = os.path.dirname(os.path.abspath(__file__)), os.path.join(config_folder(), "hooks")
-    text, settings = read_settings(path)
-    before = copy.deepcopy(settings)
-    scripts = [script for script in scripts if os.path.exists(os.path.join(here, script))]
-    with_ours(settings, path, {(s, e): group_of(s, e, folder) for s in scripts for e in events_of(s, client)})
-    for name in [*scripts, *(["prompts.txt"] if "recover_malformed_toolcall.py" in scripts else [])]:
-        if os.path.exists(os.path.join(here, name)) and os.path.realpath(here) != os.path.realpath(folder):
-            copy_script(os.path.join(here, name), os.path.join(folder, name), say_only)
-    command = os.path.join(config_folder(), "commands", "tool-coach.md")
-    if "tool_coach.py" in scripts and not read_text(command):
-        replace_file(command, SLASH_COMMAND, 0o644, say_only)
-    left_out = [event for script in scripts for event in EVENTS[script] if event not in events_of(script, client)]
-    if left_out:
-        print(f"not yet  {', '.join(left_out)}: this client does not know it; install again after an update")
-    if settings == before:
-        print(f"as it is {path}")
-        return
-    after, mode = settings_text(settings, text), stat.S_IMODE(os.stat(path).st_mode) if text else 0o600
-    if text and not os.path.exists(os.path.realpath(path) + BACKUP):
-        replace_file(os.path.realpath(path) + BACKUP, text, mode, say_only)
-    replace_file(path, after, mode, say_only)
-    if say_only:
-        print("\n".join(difflib.unified_diff(text.splitlines(), after.splitlines(), path, path, lineterm="")))
-
-
-def uninstall(scripts: "list[str]", path: str, say_only: bool) -> None:
-    """Take our entries out of the settings and remove our files, but for scripts that other settings name still:
-    a missing script exits with 2, which the client takes for a block of every tool call."""
-    import copy
-
-    text, settings = read_settings(path)
-    before = copy.deepcopy(settings)
-    without_ours(settings, path, scripts, [])
-    named = {script for _, script, _, _ in registered(settings, path)}
-    for other in settings_files(path)[1:]:
-        try:
-            others = read_settings(other)[1] if other != os.path.realpath(path) else {}
-            named |= {script for _, script, _, _ in registered(others, other)}
-        except SystemExit as error:
-            print(f"passed over: {str(error).partition(';')[0]}")
-    backup = os.path.realpath(path) + BACKUP
-    if settings != before:
-        former, same = read_settings(backup)
-        unchanged = without_empty(same) == without_empty(settings)
-        after = former if former and unchanged else settings_text(settings, text)
-        replace_file(path, after, stat.S_IMODE(os.stat(path).st_mode), say_only)
-    folder = os.path.join(config_folder(), "hooks")
-    files = files_of([script for script in scripts if script not in named])
-    if os.path.islink(folder):
-        print(f"keep     what is in {folder}: it is a link to a folder of yours")
-        files = [file for file in files if os.path.dirname(file) != folder]
-    files += [record_path() + end for end in ("", ".old") if not named]
-    for file in [*files, *([] if any(registered(settings, path)) else [backup])]:
-        info = os.lstat(file) if os.path.lexists(file) else None
-        if info and stat.S_ISREG(info.st_mode) and (not hasattr(os, "geteuid") or info.st_uid == os.geteuid()):
-            print(f"remove   {file}")
-            if not say_only:
-                os.remove(file)
-    for empty in (folder, os.path.join(config_folder(), "commands")):
-        if not say_only and os.path.isdir(empty) and not os.path.islink(empty) and not os.listdir(empty):
-            os.rmdir(empty)
-
-
-def files_of(scripts: "list[str]") -> "list[str]":
-    """Return the files that scripts consist of and write, the record aside; prompts that a user edited are not ours."""
-    import glob
-
-    config = config_folder()
-    files = [os.path.join(config, "hooks", script + end) for script in scripts for end in ("", ".old")]
-    if "tool_coach.py" in scripts:
-        command = os.path.join(config, "commands", "tool-coach.md")
-        files += [os.path.join(config, "tool-coach.off"), *([command] if read_text(command) == SLASH_COMMAND else [])]
-        files += glob.glob(os.path.join(STATE_DIR, "cc-tool-coach-*.json"))
-    if "recover_malformed_toolcall.py" in scripts:
-        prompts = os.path.join(config, "hooks", "prompts.txt")
-        files += [prompts + ".new", *glob.glob(os.path.join(STATE_DIR, "cc-recover-*"))]
-        if is_shipped(read_text(prompts)):
-            files.append(prompts)
-        elif os.path.exists(prompts):
-            print(f"keep     {prompts}, which you edited")
-    return files
-
-
-def record_path() -> str:
-    """Return the path of the record, by the ACTION_LOG of the installed script."""
-    import re
-
-    installed = read_text(os.path.join(config_folder(), "hooks", "recover_malformed_toolcall.py"))
-    found = re.search(r'^ACTION_LOG = "([^"]+)"', installed, re.M)
-    return os.path.join(config_folder(), found[1] if found else ACTION_LOG or "toolcall-hooks.log")
-
-
-def without_empty(settings: "dict[str, Any]") -> "dict[str, Any]":
-    """Return settings without hook lists that are empty."""
-    hooks = {event: groups for event, groups in settings.get("hooks", {}).items() if groups}
-    return {
-        **{name: value for name, value in settings.items() if name != "hooks"},
-        **({"hooks": hooks} if hooks else {}),
-    }
-
-
-def settings_files(path: str) -> "list[str]":
-    """Return the settings files that the client reads here: the one at path, the user's, the project's two."""
-    names = [os.path.join(".claude", "settings.json"), os.path.join(".claude", "settings.local.json")]
-    return list(map(os.path.realpath, [path, os.path.join(config_folder(), "settings.json"), *names]))
-
-
-def samples(script: str) -> "Iterator[tuple[str, str, list[dict[str, Any]]]]":
-    """Yield what a sample shows, the outcome that is right, and the events that lead to it."""
-    leak = f'<{CALL} name="Read">\n<{ARGUMENT} name="file_path">a.txt</{ARGUMENT}>\n</{CALL}>'
-    stop, gave_up = {"hook_event_name": "Stop"}, {"hook_event_name": "StopFailure"}
-    read = {"tool_name": "Read", "tool_input": {"file_path": "/nowhere/a.txt"}, "tool_use_id": "1"}
-    call, change = {"hook_event_name": "PreToolUse", **read}, {"hook_event_name": "PostToolUse", "tool_name": "Write"}
-    failure = {"hook_event_name": "PostToolUseFailure", **read, "error": "File does not exist."}
-    batch = {"hook_event_name": "PostToolBatch", "tool_calls": [read]}
-    refusal = {**batch, "tool_calls": [{**read, "tool_response": "<tool_use_error>No such file.</tool_use_error>"}]}
-    if script == "recover_malformed_toolcall.py":
-        yield "a leaked call is sent back", "block", [{**stop, "last_assistant_message": f"I look.\n\n{leak}"}]
-        yield "a give-up is woken", "wake", [{**gave_up, "last_assistant_message": GIVE_UP_SENTENCES[0]}]
-        yield "an ordinary answer is left alone", "quiet", [{**stop, "last_assistant_message": "All done."}]
-        yield "a call shown as code is left alone", "quiet", [{**stop, "last_assistant_message": f"```\n{leak}\n```"}]
-        yield "another API error is left alone", "quiet", [{**gave_up, "last_assistant_message": "Overloaded"}]
-    else:
-        yield "a failed call is not run again unchanged", "deny", [failure, batch, call]
-        yield "a call refused twice brings a note", "note", [refusal, refusal]
-        yield "a call that did not fail runs", "quiet", [call]
-        yield "a failed call runs again after a change", "quiet", [failure, batch, change, call]
-        yield "a call whose error may pass runs again", "quiet", [{**failure, "error": "timed out"}, batch, call]
-
-
-def outcome_of(command: str, events: "list[dict[str, Any]]", plugin: str) -> str:
-    """Return the outcome of the last of some events, sent to a hook command as registered; else what went wrong."""
-    import json
-    import subprocess
     import tempfile
 
-    with tempfile.TemporaryDirectory() as folder:
-        session = f"status-{os.path.basename(folder)}"
-        env = {**os.environ, "CLAUDE_CONFIG_DIR": folder, "CLAUDE_PLUGIN_ROOT": plugin}
+    for link, text, mode in changes:
+        former, path = read_text(link), path_of(os.path.realpath(link))
+        if text == former:
+            continue
+        print("write   ", path)
+        if dry_run:
+            if link.suffix == ".json":
+                print(*difflib.unified_diff(former.splitlines(), text.splitlines(), lineterm=""), sep="\n")
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            new = path_of(folder, path.name)
+            new.touch(0o600)
+            new.write_bytes(text.encode("utf-8", "surrogateescape"))
+            os.chmod(new, stat.S_IMODE(path.stat().st_mode) if former else mode)
+            os.replace(new, path)
+
+
+def remove_files(files: "list[Path]", dry_run: bool) -> None:
+    """Remove those of some files that are there, and folders of hooks and commands that get empty by that; say so."""
+    import contextlib
+
+    for file in files:
         try:
-            for event in events:
-                sent = json.dumps({"session_id": session, "cwd": folder, **event}).encode() + b"\n"
-                run = subprocess.run(
-                    command, shell=True, check=False, input=sent, capture_output=True, env=env, timeout=20
-                )
-        except subprocess.TimeoutExpired:
-            return "no answer in 20 seconds"
-    for state in (state_path("recover", session), state_path("tool-coach", session)):
-        if os.path.exists(state):
-            os.remove(state)
-    if run.returncode == 2 and b"(recovery attempt" in run.stderr:
-        return "wake"
+            os.close(open_private(str(file), os.O_RDONLY))
+        except OSError:  # missing, or planted there: a link, a folder, another user's
+            continue
+        print("remove  ", file)
+        if not dry_run:
+            file.unlink()
+    for folder in () if dry_run else ("hooks", "commands"):
+        with contextlib.suppress(OSError):  # it is not empty, or a link
+            path_of(folder).rmdir()
+
+
+def constants_of(source: str) -> "dict[str, str]":
+    """Return {name: its lines} of the constants that a user may edit, if their values stand by themselves."""
+    import ast
+
+    part = source.partition("# --- Constants you may edit")[2].partition("# --- Constants that follow")[0]
+    lines, found = f"#{part}".split("\n"), {}
     try:
-        answer = json.loads(run.stdout or b"{}")
-        answer.update(answer.get("hookSpecificOutput", {}))
-        outcome = answer.get("permissionDecision") or answer.get("decision")
-        quiet = "note" if "additionalContext" in answer else "quiet"
-    except (ValueError, AttributeError, TypeError):
-        return f"an answer that is none: {run.stdout[:200]!r}"
-    error = f"exit code {run.returncode}: {run.stderr.decode('utf-8', 'replace').strip()[-200:]}"
-    return error if run.returncode or run.stderr else str(outcome or quiet)
+        for node in ast.parse("\n".join(lines)).body:
+            text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+            name = text.partition(" = ")[0]
+            if compile(text, name, "exec").co_names == (name,):  # it names nothing else
+                found[name] = text
+    except (SyntaxError, ValueError):  # ValueError: a NUL, before 3.11.4
+        return {}
+    return found
 
 
-def plugin_folder(settings: "Iterable[dict[str, Any]]") -> str:
-    """Return the folder of the plugin if one of some settings enables it, else ""."""
-    try:
-        known = read_settings(os.path.join(config_folder(), "plugins", "installed_plugins.json"))[1]
-        for name, places in known["plugins"].items():
-            if name.startswith("toolcall-hooks@") and any(its.get("enabledPlugins", {}).get(name) for its in settings):
-                return str((places[0] if isinstance(places, list) else places)["installPath"])
-    except (SystemExit, AttributeError, LookupError, TypeError):
-        pass
-    return ""
+def upgraded(new: str, old: str) -> "tuple[str, list[str]]":
+    """Return the source new with the constants that the source old has otherwise, and their names."""
+    ours, names = constants_of(new), []
+    for name, text in constants_of(old).items():
+        if ours.get(name, text) != text:
+            new = new.replace(f"\n{ours[name]}\n", f"\n{text}\n", 1)
+            names.append(name)
+    return new, names
 
 
-def record_of(log: str) -> "dict[str, int]":
-    """Return how often each thing stands in the record, in words."""
-    words = {
-        "recovered": "bursts recovered in {number} attempts",
-        "deny": "repeats of {tool} stopped",
-        "note": "notes on {tool}",
-        "error": "internal errors of {hook}",
-    }
-    found: "dict[str, int]" = {}
-    for line in log.splitlines():
-        _, hook, _, outcome, tool, number = [*line.split("\t"), *[""] * 6][:6]
-        handed_back = "bursts handed back" if hook == "recover" else "turns ended over {tool}"
-        text = (handed_back if outcome == "hand-back" else words.get(outcome, "")).format(
-            tool=tool, number=number, hook=hook
-        )
-        found[text] = found.get(text, 0) + 1
-    return {text: found[text] for text in sorted(found) if text}
+def is_ours(companion: "Path") -> bool:
+    """Tell whether a companion is missing, or as this script or the installed one came with it; say so if it is not."""
+    import hashlib
+
+    text, sources = read_text(companion), read_text(path_of(__file__)) + read_text(path_of("hooks", RECOVER))
+    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    ours = not text or digest in sources or f'"""{text}"""' in sources
+    if not ours:
+        print("keep    ", companion, "which is yours")
+    return ours
 
 
-def wiring_faults(script: str, entries: "list[tuple[Any, ...]]", client: "tuple[int, ...]") -> "list[str]":
-    """Return what is wrong with how a script is registered; entries: (file, event, script, group, handler)."""
-    wrong = []
-    for event in events_of(script, client):
-        right = group_of(script, event, "")
-        mine = [entry for entry in entries if entry[1] == event]
-        if len(mine) != 1:
-            wrong.append(f"{script} is registered {len(mine)} times for {event}")
-        for place, _, _, group, handler in mine:
-            if group.get("matcher") != right.get("matcher"):
-                wrong.append(f"{script} has another matcher for {event} than {right.get('matcher')}, in {place}")
-            if handler.get("asyncRewake") != right["hooks"][0].get("asyncRewake"):
-                wrong.append(
-                    f"{script} for {event}, in {place}: asyncRewake is to be true for StopFailure, and only there"
-                )
-    return wrong
+def client_version() -> "tuple[tuple[int, ...], str]":
+    """Return the version of the client on PATH, a high one if there is none, and why it is too old, "" if it is not."""
+    import re
+    import subprocess
+
+    run = subprocess.run("claude --version", shell=True, check=False, capture_output=True, errors="replace")
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", run.stdout)
+    version = tuple(map(int, found.groups())) if found else (9,)
+    reason = "before 2.1.104 one event that it does not know silences every hook of a file"
+    return version, f"claude {found[0]} is too old: {reason}" if found and version < OLDEST_CLIENT else ""
 
 
-def examine(script: str, entries: "list[tuple[Any, ...]]", path: str, plugin: str) -> "tuple[list[str], list[str]]":
-    """Return what to say of a script, with the proof of what its entries run, and what is wrong with it.
+def install(scripts: "list[str]", path: "Path", options: "Any") -> int:
+    """Copy the scripts that sit beside this one, and register their events in the settings."""
+    client, problem = client_version()
+    if problem:
+        raise ValueError(problem)
+    scripts = [script for script in scripts if beside(script).exists()]
+    changes: "list[Change]" = []
+    wanted = []
+    for script in scripts:
+        changes += copies(script)
+        for event in EVENTS[script]:
+            if SINCE.get(event, client) <= client:
+                wanted.append((event, group_of(script, event, str(path_of("hooks")))))
+            else:
+                print("not yet ", event, "which this client does not know; install again after an update")
+    text, after, _ = edited(path, scripts, wanted)
+    backup = path.with_name(path.name + BACKUP)
+    if text and after != text and not backup.exists():
+        changes.append((backup, text, stat.S_IMODE(path.stat().st_mode)))
+    write_files([*changes, (path, after, 0o600)], options.dry_run)
+    return 0
+
+
+def copies(script: str) -> "list[Change]":
+    """Return the changes that put a script and its companion in their places; what the user edited is kept."""
+    target, companion = path_of("hooks", script), path_of(COMPANIONS[script])
+    old = read_text(target)
+    text, names = upgraded(read_text(beside(script)), old)
+    changes: "list[Change]" = [(target, text, 0o755)]
+    if names:
+        print("keep     your", *names, "in", target)
+    if old not in ("", text):
+        print("keep     the former", script, "beside the new one")
+        changes.append((target.with_name(f"{script}.old"), old, 0o755))
+    new = SLASH_COMMAND if script == COACH else read_text(beside(companion.name))
+    if new and is_ours(companion):
+        changes.append((companion, new, 0o644))
+    return changes
+
+
+def uninstall(scripts: "list[str]", path: "Path", options: "Any") -> int:
+    """Take our entries out of the settings and remove our files, but for scripts that settings still name:
+    a missing script exits with 2, which the client takes for a block of every tool call."""
+    import re
+
+    text, after, left = edited(path, scripts, [])
+    backup, hooks = path.with_name(path.name + BACKUP), path_of("hooks")
+    former, same = read_settings(backup)
+    if former and after != text and content_of(same) == content_of(left):
+        after = former
+    text = str(left.get("hooks"))
+    for file in settings_files(path)[1:]:
+        text += read_text(file) if file != path else ""
+    named = re.findall(r"[/\\](recover_malformed_toolcall\.py|tool_coach\.py)[\"'\\\s]", text)
+    files = [] if registered(left, path) else [backup]
+    for script in scripts:
+        companion = path_of(COMPANIONS[script])
+        if script in named:
+            print("keep    ", hooks / script, "which settings still name")
+            continue
+        files += [hooks / script, hooks / f"{script}.old", *path_of(STATE_DIR).glob(STATES[script])]
+        files += [companion] if is_ours(companion) else []
+        files += [path_of("tool-coach.off")] if script == COACH else []
+    files += [] if named else record_files()
+    if hooks.is_symlink():  # to a folder of the user's
+        files = [file for file in files if file.parent != hooks]
+    write_files([(path, after, 0)], options.dry_run)
+    remove_files(files, options.dry_run)
+    return 0
+
+
+def content_of(settings: "Settings") -> "Settings":
+    """Return what settings hold, hook lists that are empty aside."""
+    hooks = settings.get("hooks", {})
+    return {**settings, "hooks": [(event, group) for event, groups in hooks.items() for group in groups]}
+
+
+def record_files() -> "list[Path]":
+    """Return the files of the record, by the ACTION_LOG of the installed script."""
+    import re
+
+    found = re.search(r'^ACTION_LOG = "([^"]+)"', read_text(path_of("hooks", RECOVER)), re.M)
+    name = found[1] if found else ACTION_LOG or "toolcall-hooks.log"
+    return [path_of(name), path_of(f"{name}.old")]
+
+
+def settings_files(path: "Path") -> "list[Path]":
+    """Return the settings files that the client reads here: the one at path, the user's, the project's two."""
+    files = path_of("settings.json"), ".claude/settings.json", ".claude/settings.local.json"
+    return [path, *(path_of(os.path.realpath(file)) for file in files)]
+
+
+def status(scripts: "list[str]", path: "Path", options: "Any") -> int:
+    """Print what is installed, the proof that it works, the record, and what is wrong; return 1 if anything is."""
+    import json
+
+    client, problem = client_version()
+    lines, places, files = [f"Python {sys.version.split()[0]}"], {}, settings_files(path)
+    if problem:
+        lines.append(f"WRONG: {problem}")
+    for file in dict.fromkeys(files):
+        try:
+            places[file] = read_settings(file)[1]
+            if places[file].get("disableAllHooks"):
+                lines.append(f"WRONG: disableAllHooks is set in {file}")
+        except (OSError, ValueError) as error:
+            lines.append(f"WRONG: {error}")
+    plugin = plugin_files(places.values())
+    for file in plugin:
+        places[file] = read_settings(file)[1]
+    for script in scripts:
+        lines += examine(script, places, [*files[:2], *plugin], client)
+    if lines.count("  not registered") == len(scripts):
+        lines.append("WRONG: no hook is registered")
+    if path_of("tool-coach.off").exists():
+        lines.append("the coach is switched off")
+    record = record_of("".join(map(read_text, record_files())))
+    wrong = [line for line in lines if line.startswith("WRONG")]
+    if options.json:
+        print(json.dumps({"status": lines, "record": record, "wrong": wrong}, indent=2))
+    else:
+        print(*lines, "the record:" if record else "the record: nothing yet", sep="\n")
+        for text, count in record.items():
+            print(" ", count, text)
+        print("something is WRONG, see above" if wrong else "all is well")
+    return 1 if wrong else 0
+
+
+def examine(
+    script: str, places: "dict[Path, Settings]", trusted: "list[Path]", client: "tuple[int, ...]"
+) -> "list[str]":
+    """Return lines that say of a script what is installed, where it is registered, what is WRONG, and the proof.
 
     What only the current folder registers is not run: a hostile repository may have put it there.
     """
     import hashlib
 
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
-    copy = os.path.join(config_folder(), "hooks", script)
-    file = copy if os.path.exists(copy) else os.path.join(plugin, script) if plugin else source
-    text, places = read_text(file), {entry[0]: 1 for entry in entries}
-    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    source, file = beside(script), path_of("hooks", script)
+    file = file if file.exists() else source
+    text = read_text(file)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
     version = text.partition('__version__ = "')[2].partition('"')[0]
-    said = [f"{script} {version} ({digest}): {file}"]
-    for place in places:
-        said.append(f"  registered for {', '.join(entry[1] for entry in entries if entry[0] == place)} in {place}")
-    differs = os.path.exists(source) and not upgraded(read_text(source), text)[2]
-    wrong = [f"{file} differs from {source} in more than its constants"] if differs else []
-    tried = [entry for entry in entries if entry[0] in settings_files(path)[:2] or (plugin and plugin in entry[0])]
-    said += [f"  not tried: what {place} names" for place in places if all(entry[0] != place for entry in tried)]
-    for command in {entry[4]["command"]: 1 for entry in tried}:
-        for label, expected, events in samples(script):
-            got = outcome_of(command, events, plugin)
-            said.append(f"  {'ok     ' if got == expected else 'WRONG  '}{label}")
-            wrong += [] if got == expected else [f"{label}: {got} instead of {expected}, from {command}"]
-    return said, wrong
+    lines = [f"{script} {version} ({digest[:12]}): {file}"]
+    if source.exists() and upgraded(read_text(source), text)[0] != text:
+        lines.append(f"WRONG: {file} differs from {source} in more than its constants")
+    events, commands = [], {}
+    for place, settings in places.items():
+        for event, name, group, handler in registered(settings, place):
+            if name != script:
+                continue
+            events.append(event)
+            lines.append(f"  registered for {event} in {place}")
+            if place in trusted:
+                commands[handler["command"]] = place
+            else:
+                lines.append("  not tried, since it is the current folder that registers it")
+            right, both = EVENTS[script].get(event, {}), {**group, **handler}
+            for key in ("matcher", "asyncRewake"):
+                if both.get(key) != right.get(key):
+                    lines.append(f"WRONG: {script} for {event}, in {place}: {key} is to be {right.get(key)}")
+    if not events:
+        return [*lines, "  not registered"]
+    for event in EVENTS[script]:
+        if events.count(event) != 1 and SINCE.get(event, client) <= client:
+            lines.append(f"WRONG: {script} is registered {events.count(event)} times for {event}")
+    for command, place in commands.items():
+        for shows, expected, names, fields in samples(script):
+            got = outcome_of(command, names, fields, place)
+            fault = f"WRONG: {shows}: {got} instead of {expected}, from {command}"
+            lines.append(f"  ok     {shows}" if got == expected else fault)
+    return lines
 
 
-def status(scripts: "list[str]", path: str, as_json: bool) -> int:
-    """Print what is installed, the proof that it works, the record, and what is wrong; return 1 if anything is."""
+def samples(script: str) -> "Iterator[tuple[str, str, str, dict[str, Any]]]":
+    """Yield what a sample shows, the outcome that is right, the events that lead to it, and what is in each of them."""
+    leak = f'<{CALL} name="Read">\n<{ARGUMENT} name="file_path">a.txt</{ARGUMENT}>\n</{CALL}>'
+    failure = "PostToolUseFailure PostToolBatch"
+    rows = {
+        RECOVER: (
+            ("a leaked call is sent back", "block", "Stop", f"I look.\n\n{leak}"),
+            ("a give-up is woken", "wake", "StopFailure", GIVE_UP_SENTENCES[0]),
+            ("an ordinary answer is left alone", "quiet", "Stop", "All done."),
+            ("a call shown as code is left alone", "quiet", "Stop", f"```\n{leak}\n```"),
+            ("another API error is left alone", "quiet", "StopFailure", "Overloaded"),
+        ),
+        COACH: (
+            ("a failed call is not run again unchanged", "deny", f"{failure} PreToolUse", "No such file."),
+            ("a call refused twice brings a note", "note", "PostToolBatch PostToolBatch", "<tool_use_error>No text."),
+            ("a call that did not fail runs", "quiet", "PreToolUse", ""),
+            ("a failed call runs again after a change", "quiet", f"{failure} PostToolUse PreToolUse", "No such file."),
+            ("a call whose error may pass runs again", "quiet", f"{failure} PreToolUse", "timed out"),
+        ),
+    }
+    call = {"tool_name": "Edit", "tool_input": {"file_path": "/nowhere/a.txt"}, "tool_use_id": "1"}
+    for shows, outcome, events, text in rows[script]:
+        said = {"last_assistant_message": text, "error": text, "tool_calls": [{**call, "tool_response": text}]}
+        yield shows, outcome, events, {**call, **said}
+
+
+def outcome_of(command: str, events: str, fields: "dict[str, Any]", place: "Path") -> str:
+    """Return the outcome of the last of some events, sent to a hook command as registered; else what went wrong."""
     import glob
     import json
+    import subprocess
+    import tempfile
 
-    client, config = client_version(), config_folder()
-    places: "dict[str, dict[str, Any]]" = {}
-    wrong = [client_problem(client)] if client_problem(client) else []
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "CLAUDE_CONFIG_DIR": folder, "CLAUDE_PLUGIN_ROOT": str(place.parent.parent)}
+        how: "dict[str, Any]" = {"shell": True, "env": env, "timeout": 20, "capture_output": True, "errors": "replace"}
+        try:
+            for name in events.split():
+                event = {"session_id": folder, "cwd": folder, "hook_event_name": name, **fields}
+                run = subprocess.run(command, input=json.dumps(event) + "\n", check=False, **how)
+            if run.returncode == 2 and "(recovery attempt" in run.stderr:
+                return "wake"
+            if run.returncode or run.stderr:
+                return f"exit code {run.returncode}: {run.stderr.strip()[-200:]}"
+            answer = json.loads(run.stdout or "{}")
+            answer = {**answer, **answer.get("hookSpecificOutput", {})}
+            quiet = "note" if "additionalContext" in answer else "quiet"
+            return str(answer.get("permissionDecision") or answer.get("decision") or quiet)
+        except (subprocess.TimeoutExpired, ValueError, AttributeError, TypeError) as error:
+            return f"no answer: {error}"
+        finally:
+            for state in glob.glob(state_path("*", folder)):
+                os.remove(state)
 
-    def look_into(files: "Iterable[str]") -> None:
-        for file in files:
-            try:
-                places[file] = read_settings(file)[1]
-            except SystemExit as error:
-                wrong.append(str(error).replace("; nothing was changed", ""))
 
-    look_into(dict.fromkeys(settings_files(path)))
-    plugin = plugin_folder(list(places.values()))
-    look_into(glob.glob(os.path.join(plugin, ".claude-plugin", "hooks*.json")) if plugin else [])
-    found = [(place, *entry) for place, settings in places.items() for entry in registered(settings, place)]
-    said = [f"Python {sys.version.split()[0]}"]
-    wrong += [] if found else ["no hook is registered"]
-    wrong += [f"disableAllHooks is set in {place}" for place in places if places[place].get("disableAllHooks")]
-    for script in scripts:
-        entries = [entry for entry in found if entry[2] == script]
-        wrong += wiring_faults(script, entries, client) if entries else []
-        more, bad = examine(script, entries, path, plugin)
-        said, wrong = said + more, wrong + bad
-    said += ["the coach is switched off"] if os.path.lexists(os.path.join(config, "tool-coach.off")) else []
-    record = record_of(read_text(record_path() + ".old") + read_text(record_path()))
-    if as_json:
-        print(json.dumps({"status": said, "record": record, "wrong": wrong}, indent=2))
-    else:
-        said += ["the record:", *([f"  {count} {text}" for text, count in record.items()] or ["  nothing yet"])]
-        print("\n".join([*said, *(f"WRONG: {text}" for text in wrong or []), *([] if wrong else ["all is well"])]))
-    return 1 if wrong else 0
+def plugin_files(places: "Iterable[Settings]") -> "list[Path]":
+    """Return the files in which the plugin registers its hooks, [] if none of some settings enables it."""
+    import json
+
+    try:
+        known = json.loads(read_text(path_of("plugins/installed_plugins.json")))["plugins"]
+        for settings in places:
+            for name, enabled in settings.get("enabledPlugins", {}).items():
+                if enabled and name.startswith("toolcall-hooks@"):
+                    install = known[name][0] if isinstance(known[name], list) else known[name]
+                    return sorted(path_of(install["installPath"], ".claude-plugin").glob("hooks*.json"))
+    except (ValueError, AttributeError, LookupError, TypeError):  # there is none, or it has another shape
+        pass
+    return []
+
+
+def record_of(log: str) -> "dict[str, int]":
+    """Return how often each thing stands in the record, in words."""
+    found: "dict[str, int]" = {}
+    for line in log.splitlines():
+        _, hook, _, outcome, tool, number, *_ = [*line.split("\t"), *[""] * 6]
+        words = {
+            "recovered": f"bursts recovered in {number} attempts",
+            "hand-back": "bursts handed back" if hook == "recover" else f"turns ended over {tool}",
+            "deny": f"repeats of {tool} stopped",
+            "note": f"notes on {tool}",
+            "error": f"internal errors of {hook}",
+        }
+        if outcome in words:
+            found[words[outcome]] = found.get(words[outcome], 0) + 1
+    return dict(sorted(found.items()))
 
 
 def maintain(argv: "list[str]") -> int:
     """Run a maintenance command; return the exit code."""
     import argparse
-    import io
 
-    if isinstance(sys.stdout, io.TextIOWrapper):
+    if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a console may lack the letters of a path
+    run: "dict[str, Callable[[list[str], Path, Any], int]]"
+    run = {"install": install, "uninstall": uninstall, "status": status}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=__version__)
-    parser.add_argument(
-        "command", choices=["install", "uninstall", "status"], help="for both hooks, in the config folder"
-    )
-    parser.add_argument("--only", choices=list(EVENTS), help="one hook alone")
+    parser.add_argument("command", choices=run, help="for both hooks, in the config folder")
+    parser.add_argument("--only", choices=EVENTS, help="one hook alone")
     parser.add_argument("--settings", metavar="PATH", help="another settings file, a project's for example")
     parser.add_argument("--dry-run", action="store_true", help="say what would be changed, and change nothing")
     parser.add_argument("--json", action="store_true", help="status for a bug report")
     options = parser.parse_args(argv)
-    scripts = [options.only] if options.only else list(EVENTS)
-    path = os.path.abspath(options.settings or os.path.join(config_folder(), "settings.json"))
+    path = path_of(os.path.realpath(options.settings or path_of("settings.json")))
     try:
-        if options.command == "status":
-            return status(scripts, path, options.json)
-        (install if options.command == "install" else uninstall)(scripts, path, options.dry_run)
-    except OSError as error:
-        raise SystemExit(f"{error.filename}: {error.strerror}") from None
-    return 0
+        return run[options.command]([options.only] if options.only else list(EVENTS), path, options)
+    except (OSError, ValueError) as error:
+        raise SystemExit(str(error)) from None
 
 
 def main(argv: "list[str]") -> int:

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 import threading
 import time
@@ -1558,7 +1559,7 @@ class Maintaining(unittest.TestCase):
         ):
             with self.subTest(command):
                 settings = {"hooks": {"Stop": [{"hooks": [{"command": command}]}]}}
-                self.assertEqual(len(list(recover.registered(settings, "p"))), int(ours))
+                self.assertEqual(len(list(recover.registered(settings, Path("p")))), int(ours))
 
     def test_settings_of_a_wrong_shape_are_named(self) -> None:
         wrong: list[Any] = [
@@ -1571,12 +1572,12 @@ class Maintaining(unittest.TestCase):
             {"Stop": [{"hooks": 1}]},
         ]
         for hooks in wrong:
-            with self.subTest(hooks), self.assertRaisesRegex(SystemExit, '^p: "hooks" has a wrong shape at "(Stop)?";'):
-                list(recover.registered({"hooks": hooks}, "p"))
+            with self.subTest(hooks), self.assertRaisesRegex(ValueError, '^p: "hooks" has a wrong shape at "(Stop)?";'):
+                list(recover.registered({"hooks": hooks}, Path("p")))
         right: list[Any] = [{}, {"Stop": []}, {"Stop": [{}]}, {"Stop": [{"hooks": [1, None, {}, {"command": 5}]}]}]
         for hooks in right:
-            self.assertEqual(list(recover.registered({"hooks": hooks}, "p")), [])
-        self.assertEqual(list(recover.registered({}, "p")), [])
+            self.assertEqual(list(recover.registered({"hooks": hooks}, Path("p"))), [])
+        self.assertEqual(list(recover.registered({}, Path("p"))), [])
 
     def test_the_command_of_a_script_holds_whatever_its_folder_is_called(self) -> None:
         group = recover.group_of("tool_coach.py", "PreToolUse", '/a "b" $c `d` \\e')
@@ -1611,24 +1612,45 @@ class Maintaining(unittest.TestCase):
             ("one that stands on another", ("C = 3", "C = A"), [], False),
             ("an annotated one", ("C = 3", "C: int = 4"), [], False),
             ("two on a line", ("A = 1  # a", "A = 2; D = 4"), [], False),
+            ("two on a line, of which one goes on", ("A = 1  # a", "A = 2; D = (\n4)"), [], False),
             ("code", ("y\n", "z\n"), [], False),
             ("code before", ("x\n", "z\n"), [], False),
             ("no Python", ("C = 3", "C = ("), [], False),
         ):
             with self.subTest(what):
                 old = new.replace(*edit) if edit[0] else new
-                text, names, nothing_lost = recover.upgraded(new, old)
-                self.assertEqual((sorted(names), nothing_lost), (kept, whole))
+                text, names = recover.upgraded(new, old)
+                self.assertEqual((sorted(names), text == old), (kept, whole))
                 self.assertEqual(text, old if whole else new)
+
+    def faults_of(self, script: str, places: dict[str, Any], client: tuple[int, ...]) -> list[str]:
+        """Return what status finds wrong with how a script is registered, nothing of it run."""
+        with mock.patch.dict(os.environ, {"CLAUDE_CONFIG_DIR": "/nowhere"}):
+            lines = recover.examine(script, {Path(place): its for place, its in places.items()}, [], client)
+        return [line.partition("WRONG: ")[2] for line in lines if "WRONG" in line]
 
     def test_which_events_a_client_gets(self) -> None:
         late = {"PostToolBatch": (2, 1, 118), "UserPromptExpansion": (2, 1, 116)}
+        entry = {"hooks": [{"command": f"python3 {OURS}"}]}
         for version in ((2, 1, 104), (2, 1, 115), (2, 1, 116), (2, 1, 117), (2, 1, 118), (9,)):
-            events = recover.events_of("tool_coach.py", version)
+            faults = self.faults_of("tool_coach.py", {"p": {"hooks": {"Other": [entry]}}}, version)
             wanted = [event for event in recover.EVENTS["tool_coach.py"] if version >= late.get(event, (0,))]
-            self.assertEqual(events, wanted)
-            self.assertEqual(recover.client_problem(version), "")
-        self.assertTrue(recover.client_problem((2, 1, 103)).startswith("claude 2.1.103 is too old: before 2.1.104"))
+            self.assertEqual(faults, [f"tool_coach.py is registered 0 times for {event}" for event in wanted])
+
+    def test_which_clients_are_too_old(self) -> None:
+        for said, version, old in (
+            ("2.1.104 (Claude Code)", (2, 1, 104), False),
+            ("2.1.103 (Claude Code)", (2, 1, 103), True),
+            ("2.1.1040", (2, 1, 1040), False),
+            ("10.0.0", (10, 0, 0), False),
+            ("Claude Code 1.0.0", (9,), False),
+        ):
+            answer = subprocess.CompletedProcess("claude", 0, said, "")
+            with self.subTest(said), mock.patch("subprocess.run", return_value=answer):
+                found, problem = recover.client_version()
+                self.assertEqual(found, version)
+                self.assertEqual(problem.startswith(f"claude {said[:7]} is too old: before 2.1.104"), old)
+                self.assertEqual(bool(problem), old)
 
     def test_the_record_in_words(self) -> None:
         lines = [
@@ -1652,29 +1674,46 @@ class Maintaining(unittest.TestCase):
 
     def test_what_is_wrong_with_a_registration(self) -> None:
         script = "recover_malformed_toolcall.py"
-        right: list[Any] = [("p", event, script, {}, {}) for event in ("Stop", "SubagentStop")]
-        right.append(("p", "StopFailure", script, {}, {"asyncRewake": True}))
-        self.assertEqual(recover.wiring_faults(script, right, (9,)), [])
-        self.assertEqual(recover.wiring_faults(script, [*right, ("p", "Other", script, {}, {})], (9,)), [])
-        for entries, words in (
-            (right[1:], "is registered 0 times for Stop"),
-            ([*right, right[0]], "is registered 2 times for Stop"),
-            ([("p", "Stop", script, {"matcher": "x"}, {}), *right[1:]], "has another matcher for Stop than None, in p"),
-            ([("p", "Stop", script, {}, {"asyncRewake": True}), *right[1:]], "for Stop, in p: asyncRewake is"),
-            ([*right[:2], ("p", "StopFailure", script, {}, {})], "for StopFailure, in p: asyncRewake is"),
+        command = f"python3 /h/hooks/{script}"
+
+        def settings(**events: list[dict[str, Any]]) -> dict[str, Any]:
+            """Return settings with entries, {event: [what each has besides its command, for group and handler]}."""
+            return {
+                "hooks": {
+                    event: [{**more, "hooks": [{"command": command, **more}]} for more in entries]
+                    for event, entries in events.items()
+                }
+            }
+
+        right: dict[str, Any] = {"Stop": [{}], "SubagentStop": [{}], "StopFailure": [{"asyncRewake": True}]}
+        self.assertEqual(self.faults_of(script, {"p": settings(**right)}, (9,)), [])
+        self.assertEqual(self.faults_of(script, {"p": settings(**right, Other=[{}])}, (9,)), [])
+        other = {"hooks": {"Stop": [{"hooks": [{"command": "python3 /h/hooks/tool_coach.py"}]}]}}
+        self.assertEqual(self.faults_of(script, {"p": settings(**right), "q": other}, (9,)), [])
+        for change, words in (
+            ({"Stop": []}, "is registered 0 times for Stop"),
+            ({"Stop": [{}, {}]}, "is registered 2 times for Stop"),
+            ({"Stop": [{"matcher": "x"}]}, "for Stop, in p: matcher is to be None"),
+            ({"Stop": [{"asyncRewake": True}]}, "for Stop, in p: asyncRewake is to be None"),
+            ({"StopFailure": [{}]}, "for StopFailure, in p: asyncRewake is to be True"),
         ):
             with self.subTest(words):
-                [fault] = recover.wiring_faults(script, entries, (9,))
+                [fault] = self.faults_of(script, {"p": settings(**{**right, **change})}, (9,))
                 self.assertIn(words, fault)
+        [fault] = self.faults_of(script, {"p": settings(**right), "q": settings(Stop=[{}])}, (9,))
+        self.assertIn("is registered 2 times for Stop", fault)
 
-    def test_settings_without_empty_hook_lists(self) -> None:
-        for settings, left in (
-            ({}, {}),
-            ({"hooks": {}}, {}),
+    def test_what_settings_hold_does_not_depend_on_hook_lists_that_are_empty(self) -> None:
+        for settings, same in (
+            ({}, {"hooks": {}}),
             ({"hooks": {"Stop": []}, "a": 1}, {"a": 1}),
             ({"hooks": {"Stop": [], "Other": [{}]}}, {"hooks": {"Other": [{}]}}),
         ):
-            self.assertEqual(recover.without_empty(settings), left)
+            self.assertEqual(recover.content_of(settings), recover.content_of(same))
+        some = {"hooks": {"Stop": [{}]}, "a": 1}
+        others: list[dict[str, Any]] = [{"a": 1}, {"hooks": {"Stop": [{}]}}, {"hooks": {"Other": [{}]}, "a": 1}]
+        for other in others:
+            self.assertNotEqual(recover.content_of(some), recover.content_of(other))
 
 
 class Installing(test_install.MaintenanceTest):

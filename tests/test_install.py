@@ -366,9 +366,10 @@ class ShapesOfSettings(MaintenanceTest):
                     kind, _, place = path.stem.rpartition(".")[2].partition("-")
                     if kind == "line":  # of a trailing comma, Python 3.13 names the comma's own, others the next
                         places = [f"{self.settings}:{line}:" for line in place.split("-")]
+                    elif place == "settings":
+                        places = [f"{self.settings}:1: not a JSON object: "]
                     else:
-                        shape = f'"hooks" has a wrong shape at "{place.replace("hooks", "")}"'
-                        places = [f"{self.settings}: {what}" for what in (shape, "cannot be read")]
+                        places = [f'{self.settings}: "hooks" has a wrong shape at "{place.replace("hooks", "")}"']
                     self.assertTrue(any(words in error for words in places), error)
                     self.assertEqual(tree(self.home, times=True), before)
 
@@ -458,6 +459,14 @@ class TheFileItself(MaintenanceTest):
         self.assertTrue(ours_in(self.read(self.home / "dotfiles" / "claude.json")))
 
     @unittest.skipUnless(POSIX, "links")
+    def test_a_link_to_itself_is_an_error_that_names_it(self) -> None:
+        self.config.mkdir()
+        self.settings.symlink_to(self.settings)
+        for command in ("install", "uninstall"):
+            self.assertIn(str(self.settings), self.fail_with(command))
+        self.assertEqual(list(tree(self.home)), [".claude", ".claude/settings.json"])
+
+    @unittest.skipUnless(POSIX, "links")
     def test_a_linked_config_folder_is_followed(self) -> None:
         self.write(self.home / "dotfiles" / "settings.json", self.BEFORE)
         self.config.symlink_to("dotfiles")
@@ -516,7 +525,7 @@ class TheFileItself(MaintenanceTest):
                 if next(renames) <= step:
                     break
                 self.assertNotEqual(done.code, 0)
-                self.assertRegex(done.err, r"No space left on device\s*\Z")
+                self.assertRegex(done.err, r"No space left on device: ")
                 self.assertEqual(len(done.err.strip().splitlines()), 1)
                 self.assertEqual(self.settings.read_bytes(), self.BEFORE)
                 left = {path.name for path in self.home.rglob("*") if path.is_file()}
@@ -691,7 +700,9 @@ class Places(MaintenanceTest):
                 self.succeed("install")
                 self.assert_commands_run(self.settings)
                 self.write(self.config / "toolcall-hooks.log", "the record\n")
+                self.write(self.config / "tool-coach.off", "")
                 self.succeed("uninstall", "--only", script)
+                self.assertEqual((self.config / "tool-coach.off").exists(), other == SCRIPTS[1])
                 self.assertTrue(all(other in handler["command"] for _, _, handler in ours_in(self.read())))
                 self.assert_commands_run(self.settings, len(self.module.EVENTS[other]))
                 self.assertFalse((self.config / "hooks" / script).exists())
@@ -987,7 +998,7 @@ class Upgrades(MaintenanceTest):
                 if text:
                     self.assertEqual(path.with_name(path.name + ".old").read_bytes(), text.encode())
 
-    def test_edited_prompts_are_kept_and_the_new_ones_lie_beside_them(self) -> None:
+    def test_edited_prompts_are_kept(self) -> None:
         self.succeed("install")
         prompts = self.write(self.config / "hooks" / "prompts.txt", "Prompt of mine, é.\r\n")
         printed = self.succeed("install", module=self.newer)
@@ -996,6 +1007,30 @@ class Upgrades(MaintenanceTest):
         before = tree(self.home, times=True)
         self.succeed("install", module=self.newer)
         self.assertEqual(tree(self.home, times=True), before)
+
+    def test_prompts_that_nobody_edited_are_replaced_by_newer_ones(self) -> None:
+        source = make_source(self.home / "source", self.state, newer=True)
+        newer = self.write(source / "prompts.txt", "A newer prompt.\n")
+        script, digest = source / SCRIPTS[0], hashlib.sha256(newer.read_bytes()).hexdigest()
+        script.write_text(script.read_text("utf-8").replace(self.module.PROMPTS_SHA256, digest), "utf-8")
+        self.succeed("install")
+        self.succeed("install", module=load(script))
+        prompts = self.config / "hooks" / "prompts.txt"
+        self.assertEqual(prompts.read_bytes(), newer.read_bytes())
+        self.assertEqual(list(prompts.parent.glob("prompts*")), [prompts])
+        self.succeed("uninstall")
+        self.assertEqual(list(tree(self.config)), ["settings.json"])
+
+    def test_a_slash_command_that_nobody_edited_is_replaced_by_a_newer_one(self) -> None:
+        source = make_source(self.home / "source", self.state, newer=True)
+        script = source / SCRIPTS[0]
+        script.write_text(script.read_text("utf-8").replace("or show its state", "or see its state"), "utf-8")
+        self.succeed("install")
+        self.succeed("install", module=load(script))
+        command = self.config / "commands" / "tool-coach.md"
+        self.assertIn("or see its state", command.read_text("utf-8"))
+        self.succeed("uninstall")
+        self.assertFalse(command.exists())
 
     def test_an_upgrade_changes_no_settings_that_are_right(self) -> None:
         self.write(self.settings, TheFileItself.BEFORE)
@@ -1090,8 +1125,7 @@ class FilesOfOurs(MaintenanceTest):
         self.succeed("install")
         prompts = self.write(self.config / "hooks" / "prompts.txt", "Prompt of mine.\n")
         self.succeed("install")
-        self.assertEqual([path.name for path in prompts.parent.glob("prompts*")].count("prompts.txt"), 1)
-        self.assertGreater(len(list(prompts.parent.glob("prompts*"))), 1)
+        self.assertEqual(list(prompts.parent.glob("prompts*")), [prompts])
         printed = self.succeed("uninstall")
         self.assertEqual(list(prompts.parent.iterdir()), [prompts])
         self.assertEqual(prompts.read_bytes(), b"Prompt of mine.\n")

@@ -17,7 +17,7 @@ SCRIPTS = {"recover_malformed_toolcall.py": recover, "tool_coach.py": coach}
 
 def editable(script: str) -> list[str]:
     """Return the names of the constants that a script lets a user edit."""
-    return sorted(recover.constants_of((ROOT / script).read_text(encoding="utf-8"))[0])
+    return sorted(recover.constants_of((ROOT / script).read_text(encoding="utf-8")))
 
 
 class Readme(unittest.TestCase):
