@@ -672,9 +672,6 @@ HANDLERS: "dict[str, Handler]" = {"Stop": on_stop, "SubagentStop": on_stop, "Sto
 if TYPE_CHECKING:
     from pathlib import Path
 
-    Settings = dict[str, Any]
-    Change = tuple[Path, str, int]  # a file, its new text, its mode if it is new
-
 JUDGED = "^(?!(Bash|PowerShell)$)"  # a matcher: for the two left out no process is started
 RECOVER, COACH = "recover_malformed_toolcall.py", "tool_coach.py"
 EVENTS: "dict[str, dict[str, dict[str, Any]]]" = {
@@ -729,7 +726,7 @@ def read_text(path: "Path") -> str:
         return ""
 
 
-def read_settings(path: "Path") -> "tuple[str, Settings]":
+def read_settings(path: "Path") -> "tuple[str, dict[str, Any]]":
     """Return a settings file's text and object, ("", {}) if there is no file; ValueError for any other content."""
     import json
 
@@ -739,7 +736,7 @@ def read_settings(path: "Path") -> "tuple[str, Settings]":
         settings = json.loads(text.lstrip("\ufeff"))
         json.dumps(settings, allow_nan=False)  # NaN and numbers too large would be written back as no JSON
         if not isinstance(settings, dict):
-            raise ValueError(f"it is a {type(settings).__name__}")
+            raise ValueError("it is another value")
     except FileNotFoundError:
         return "", {}
     except (ValueError, RecursionError) as error:
@@ -749,7 +746,7 @@ def read_settings(path: "Path") -> "tuple[str, Settings]":
     return text, settings
 
 
-def registered(settings: "Settings", path: "Path") -> "list[tuple[str, str, Settings, Settings]]":
+def registered(settings: "dict[str, Any]", path: "Path") -> "list[tuple[str, str, dict[str, Any], dict[str, Any]]]":
     """Return (event, script, group, handler) of each of our handlers; ValueError for settings of a wrong shape."""
     import re
 
@@ -767,7 +764,7 @@ def registered(settings: "Settings", path: "Path") -> "list[tuple[str, str, Sett
     return found
 
 
-def group_of(script: str, event: str, folder: str) -> "Settings":
+def group_of(script: str, event: str, folder: str) -> "dict[str, Any]":
     """Return the matcher group that registers a script, in folder, for an event; the quoted shell form of a command.
 
     Not the exec form: before 2.1.139 the client ignores its arguments and runs the event as a program.
@@ -783,7 +780,9 @@ def group_of(script: str, event: str, folder: str) -> "Settings":
     return {**matcher, "hooks": [handler]}
 
 
-def edited(path: "Path", scripts: "list[str]", wanted: "list[tuple[str, Settings]]") -> "tuple[str, str, Settings]":
+def edited(
+    path: "Path", scripts: "list[str]", wanted: "list[tuple[str, dict[str, Any]]]"
+) -> "tuple[str, str, dict[str, Any]]":
     """Return a settings file's text, what it is to be, and that as an object: scripts registered as wanted.
 
     wanted: (event, group) of each entry. One that is there stays in its place; others go, and what gets empty by that.
@@ -806,7 +805,7 @@ def edited(path: "Path", scripts: "list[str]", wanted: "list[tuple[str, Settings
     return text, text if as_it_is and not wanted else settings_text(settings, text), settings
 
 
-def settings_text(settings: "Settings", like: str) -> str:
+def settings_text(settings: "dict[str, Any]", like: str) -> str:
     """Return settings as JSON written the way the text like is: indentation, line ends, escapes, byte order mark."""
     import json
     import re
@@ -819,7 +818,7 @@ def settings_text(settings: "Settings", like: str) -> str:
     return "\ufeff" * like.startswith("\ufeff") + text + (like[len(like.rstrip()) :] if like else "\n")
 
 
-def write_files(changes: "list[Change]", dry_run: bool) -> None:
+def write_files(changes: "list[tuple[Path, str, int]]", dry_run: bool) -> None:
     """Write what changes, each file whole or not at all, and say so; of settings, a dry run shows the lines.
 
     It is written beside its place, then renamed. A link is followed, a mode kept.
@@ -837,7 +836,7 @@ def write_files(changes: "list[Change]", dry_run: bool) -> None:
                 print(*difflib.unified_diff(former.splitlines(), text.splitlines(), lineterm=""), sep="\n")
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        with tempfile.TemporaryDirectory(prefix="toolcall-hooks-", dir=path.parent) as folder:
             new = path_of(folder, path.name)
             new.touch(0o600)
             new.write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -895,10 +894,10 @@ def is_ours(companion: "Path") -> bool:
 
     text, sources = read_text(companion), read_text(path_of(__file__)) + read_text(path_of("hooks", RECOVER))
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-    ours = not text or digest in sources or f'"""{text}"""' in sources
-    if not ours:
-        print("keep    ", companion, "which is yours")
-    return ours
+    if not text or digest in sources or f'"""{text}"""' in sources:
+        return True
+    print("keep    ", companion, "which is yours")
+    return False
 
 
 def client_version() -> "tuple[tuple[int, ...], str]":
@@ -919,7 +918,7 @@ def install(scripts: "list[str]", path: "Path", options: "Any") -> int:
     if problem:
         raise ValueError(problem)
     scripts = [script for script in scripts if beside(script).exists()]
-    changes: "list[Change]" = []
+    changes: "list[tuple[Path, str, int]]" = []
     wanted = []
     for script in scripts:
         changes += copies(script)
@@ -936,17 +935,17 @@ def install(scripts: "list[str]", path: "Path", options: "Any") -> int:
     return 0
 
 
-def copies(script: str) -> "list[Change]":
+def copies(script: str) -> "list[tuple[Path, str, int]]":
     """Return the changes that put a script and its companion in their places; what the user edited is kept."""
     target, companion = path_of("hooks", script), path_of(COMPANIONS[script])
     old = read_text(target)
     text, names = upgraded(read_text(beside(script)), old)
-    changes: "list[Change]" = [(target, text, 0o755)]
+    changes: "list[tuple[Path, str, int]]" = [(target, text, 0o755)]
     if names:
-        print("keep     your", *names, "in", target)
+        print("keep     your", ", ".join(names), "in", target)
     if old not in ("", text):
         print("keep     the former", script, "beside the new one")
-        changes.append((target.with_name(f"{script}.old"), old, 0o755))
+        changes.append((target.with_name(script + ".old"), old, 0o755))
     new = SLASH_COMMAND if script == COACH else read_text(beside(companion.name))
     if new and is_ours(companion):
         changes.append((companion, new, 0o644))
@@ -963,17 +962,17 @@ def uninstall(scripts: "list[str]", path: "Path", options: "Any") -> int:
     former, same = read_settings(backup)
     if former and after != text and content_of(same) == content_of(left):
         after = former
-    text = str(left.get("hooks"))
+    hooked = str(left.get("hooks"))
     for file in settings_files(path)[1:]:
-        text += read_text(file) if file != path else ""
-    named = re.findall(r"[/\\](recover_malformed_toolcall\.py|tool_coach\.py)[\"'\\\s]", text)
+        hooked += read_text(file) if file != path else ""
+    named = re.findall(r"[/\\](recover_malformed_toolcall\.py|tool_coach\.py)[\"'\\\s]", hooked)
     files = [] if registered(left, path) else [backup]
     for script in scripts:
         companion = path_of(COMPANIONS[script])
         if script in named:
             print("keep    ", hooks / script, "which settings still name")
             continue
-        files += [hooks / script, hooks / f"{script}.old", *path_of(STATE_DIR).glob(STATES[script])]
+        files += [hooks / script, hooks / (script + ".old"), *path_of(STATE_DIR).glob(STATES[script])]
         files += [companion] if is_ours(companion) else []
         files += [path_of("tool-coach.off")] if script == COACH else []
     files += [] if named else record_files()
@@ -984,10 +983,10 @@ def uninstall(scripts: "list[str]", path: "Path", options: "Any") -> int:
     return 0
 
 
-def content_of(settings: "Settings") -> "Settings":
+def content_of(settings: "dict[str, Any]") -> "dict[str, Any]":
     """Return what settings hold, hook lists that are empty aside."""
-    hooks = settings.get("hooks", {})
-    return {**settings, "hooks": [(event, group) for event, groups in hooks.items() for group in groups]}
+    entries = [(event, group) for event, groups in settings.get("hooks", {}).items() for group in groups]
+    return {**settings, "hooks": entries}
 
 
 def record_files() -> "list[Path]":
@@ -996,7 +995,7 @@ def record_files() -> "list[Path]":
 
     found = re.search(r'^ACTION_LOG = "([^"]+)"', read_text(path_of("hooks", RECOVER)), re.M)
     name = found[1] if found else ACTION_LOG or "toolcall-hooks.log"
-    return [path_of(name), path_of(f"{name}.old")]
+    return [path_of(name), path_of(name + ".old")]
 
 
 def settings_files(path: "Path") -> "list[Path]":
@@ -1042,7 +1041,7 @@ def status(scripts: "list[str]", path: "Path", options: "Any") -> int:
 
 
 def examine(
-    script: str, places: "dict[Path, Settings]", trusted: "list[Path]", client: "tuple[int, ...]"
+    script: str, places: "dict[Path, dict[str, Any]]", trusted: "list[Path]", client: "tuple[int, ...]"
 ) -> "list[str]":
     """Return lines that say of a script what is installed, where it is registered, what is WRONG, and the proof.
 
@@ -1061,18 +1060,15 @@ def examine(
     events, commands = [], {}
     for place, settings in places.items():
         for event, name, group, handler in registered(settings, place):
-            if name != script:
-                continue
-            events.append(event)
-            lines.append(f"  registered for {event} in {place}")
-            if place in trusted:
-                commands[handler["command"]] = place
-            else:
-                lines.append("  not tried, since it is the current folder that registers it")
-            right, both = EVENTS[script].get(event, {}), {**group, **handler}
-            for key in ("matcher", "asyncRewake"):
-                if both.get(key) != right.get(key):
-                    lines.append(f"WRONG: {script} for {event}, in {place}: {key} is to be {right.get(key)}")
+            if name == script:
+                events.append(event)
+                lines.append(f"  registered for {event} in {place}{'' if place in trusted else ' (not tried)'}")
+                if place in trusted:
+                    commands[handler["command"]] = place
+                right, both = EVENTS[script].get(event, {}), {**group, **handler}
+                for key in ("matcher", "asyncRewake"):
+                    if both.get(key) != right.get(key):
+                        lines.append(f"WRONG: {script} for {event} in {place} is to have {key} {right.get(key)}")
     if not events:
         return [*lines, "  not registered"]
     for event in EVENTS[script]:
@@ -1088,8 +1084,9 @@ def examine(
 
 def samples(script: str) -> "Iterator[tuple[str, str, str, dict[str, Any]]]":
     """Yield what a sample shows, the outcome that is right, the events that lead to it, and what is in each of them."""
-    leak = f'<{CALL} name="Read">\n<{ARGUMENT} name="file_path">a.txt</{ARGUMENT}>\n</{CALL}>'
-    failure = "PostToolUseFailure PostToolBatch"
+    leak = f'<{CALL} name="Read">\n</{CALL}>'
+    repeat = "PostToolUseFailure PostToolBatch PreToolUse"
+    change = "PostToolUseFailure PostToolBatch PostToolUse PreToolUse"
     rows = {
         RECOVER: (
             ("a leaked call is sent back", "block", "Stop", f"I look.\n\n{leak}"),
@@ -1099,11 +1096,11 @@ def samples(script: str) -> "Iterator[tuple[str, str, str, dict[str, Any]]]":
             ("another API error is left alone", "quiet", "StopFailure", "Overloaded"),
         ),
         COACH: (
-            ("a failed call is not run again unchanged", "deny", f"{failure} PreToolUse", "No such file."),
+            ("a failed call is not run again unchanged", "deny", repeat, "No such file."),
             ("a call refused twice brings a note", "note", "PostToolBatch PostToolBatch", "<tool_use_error>No text."),
             ("a call that did not fail runs", "quiet", "PreToolUse", ""),
-            ("a failed call runs again after a change", "quiet", f"{failure} PostToolUse PreToolUse", "No such file."),
-            ("a call whose error may pass runs again", "quiet", f"{failure} PreToolUse", "timed out"),
+            ("a failed call runs again after a change", "quiet", change, "No such file."),
+            ("a call whose error may pass runs again", "quiet", repeat, "timed out"),
         ),
     }
     call = {"tool_name": "Edit", "tool_input": {"file_path": "/nowhere/a.txt"}, "tool_use_id": "1"}
@@ -1120,11 +1117,12 @@ def outcome_of(command: str, events: str, fields: "dict[str, Any]", place: "Path
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
+        session = os.path.basename(folder)
         env = {**os.environ, "CLAUDE_CONFIG_DIR": folder, "CLAUDE_PLUGIN_ROOT": str(place.parent.parent)}
         how: "dict[str, Any]" = {"shell": True, "env": env, "timeout": 20, "capture_output": True, "errors": "replace"}
         try:
             for name in events.split():
-                event = {"session_id": folder, "cwd": folder, "hook_event_name": name, **fields}
+                event = {"session_id": session, "cwd": folder, "hook_event_name": name, **fields}
                 run = subprocess.run(command, input=json.dumps(event) + "\n", check=False, **how)
             if run.returncode == 2 and "(recovery attempt" in run.stderr:
                 return "wake"
@@ -1137,11 +1135,11 @@ def outcome_of(command: str, events: str, fields: "dict[str, Any]", place: "Path
         except (subprocess.TimeoutExpired, ValueError, AttributeError, TypeError) as error:
             return f"no answer: {error}"
         finally:
-            for state in glob.glob(state_path("*", folder)):
+            for state in glob.glob(state_path("*", session)):
                 os.remove(state)
 
 
-def plugin_files(places: "Iterable[Settings]") -> "list[Path]":
+def plugin_files(places: "Iterable[dict[str, Any]]") -> "list[Path]":
     """Return the files in which the plugin registers its hooks, [] if none of some settings enables it."""
     import json
 
@@ -1180,7 +1178,6 @@ def maintain(argv: "list[str]") -> int:
 
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # a console may lack the letters of a path
-    run: "dict[str, Callable[[list[str], Path, Any], int]]"
     run = {"install": install, "uninstall": uninstall, "status": status}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=__version__)

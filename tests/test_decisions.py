@@ -1693,9 +1693,9 @@ class Maintaining(unittest.TestCase):
         for change, words in (
             ({"Stop": []}, "is registered 0 times for Stop"),
             ({"Stop": [{}, {}]}, "is registered 2 times for Stop"),
-            ({"Stop": [{"matcher": "x"}]}, "for Stop, in p: matcher is to be None"),
-            ({"Stop": [{"asyncRewake": True}]}, "for Stop, in p: asyncRewake is to be None"),
-            ({"StopFailure": [{}]}, "for StopFailure, in p: asyncRewake is to be True"),
+            ({"Stop": [{"matcher": "x"}]}, "for Stop in p is to have matcher None"),
+            ({"Stop": [{"asyncRewake": True}]}, "for Stop in p is to have asyncRewake None"),
+            ({"StopFailure": [{}]}, "for StopFailure in p is to have asyncRewake True"),
         ):
             with self.subTest(words):
                 [fault] = self.faults_of(script, {"p": settings(**{**right, **change})}, (9,))
