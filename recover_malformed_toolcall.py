@@ -829,6 +829,7 @@ def write_files(changes: "list[tuple[Path, str, int]]", dry_run: bool) -> None:
     for link, text, mode in changes:
         former, path = read_text(link), path_of(os.path.realpath(link))
         if text == former:
+            print("as it is", path)
             continue
         print("write   ", path)
         if dry_run:

@@ -305,7 +305,7 @@ class ShapesOfSettings(MaintenanceTest):
             with self.home_with(shape, data):
                 self.succeed("install")
                 before = tree(self.home, times=True)
-                self.succeed("install")
+                self.assertIn(f"as it is {self.settings}\n", self.succeed("install"))
                 self.assertEqual(tree(self.home, times=True), before)
 
     def test_uninstall_gives_the_exact_bytes_from_before(self) -> None:
