@@ -37,10 +37,8 @@ import time
 
 TYPE_CHECKING = False  # typing is for the type checker alone: importing it would double the start time
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
-
-    Handler = Callable[[dict[str, Any]], int]
+    from collections.abc import Iterable, Iterator
+    from typing import Any, Callable
 
 __version__ = "1.0.0"
 
@@ -358,28 +356,27 @@ def hand_back_text(subagent: bool) -> str:
 # --- Shared by both scripts, letter for letter: begin -----------------------------------------------------
 
 STATE_DIR = "/tmp" if os.name == "posix" else os.environ.get("TEMP", ".")
-STDIN_WAIT_SEC = 2.0  # some builds of the client do not close stdin
-LOCK_WAIT_SEC = 2.0  # seconds to wait for another hook process that holds the state
+WAIT_SEC = 2.0  # seconds to wait for an event on a stdin left open, and for another hook that holds the state
 LOG_MAX_BYTES = 200_000  # the record is then renamed to <name>.old and begun anew
 
 
 def read_stdin() -> bytes:
     """Return the event on stdin: one line of JSON (2.1.104 to 2.1.332), or all up to its end."""
-    chunks: "list[bytes]" = []
+    data = bytearray()
     if os.name == "posix":
         os.set_blocking(0, False)  # the event is there already; only if not, select is imported
-    while not chunks or not chunks[-1].endswith(b"}\n"):
+    while not data.endswith(b"}\n"):
         try:
-            chunks.append(os.read(0, 1 << 20))
+            chunk = os.read(0, 1 << 20)
+            if not chunk:
+                break
+            data += chunk
         except BlockingIOError:
             import select
 
-            if not select.select([0], [], [], STDIN_WAIT_SEC)[0]:
+            if not select.select([0], [], [], WAIT_SEC)[0]:
                 break
-            continue
-        if not chunks[-1]:
-            break
-    return b"".join(chunks)
+    return bytes(data)
 
 
 def quick_field(raw: bytes, name: str) -> str:
@@ -393,8 +390,8 @@ def quick_field(raw: bytes, name: str) -> str:
 
 def state_path(hook: str, *ids: str) -> str:
     """Return the path of the state of one session (and subagent); no id leads out of STATE_DIR."""
-    safe = ["".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in i[:100]) for i in ids if i]
-    return os.path.join(STATE_DIR, f"cc-{hook}-{'.'.join(safe)}.json")
+    name = os.path.basename(".".join(filter(None, ids)))
+    return os.path.join(STATE_DIR, f"cc-{hook}-{name}.json")
 
 
 def open_private(path: str, flags: int) -> int:
@@ -403,15 +400,11 @@ def open_private(path: str, flags: int) -> int:
         flags |= getattr(os, name, 0)
     fd = os.open(path, flags, 0o600)
     info = os.fstat(fd)
-    if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1 or (hasattr(os, "geteuid") and info.st_uid != os.geteuid()):
+    user = os.geteuid() if os.name == "posix" else info.st_uid
+    if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1 or info.st_uid != user:
         os.close(fd)
         raise PermissionError(f"{path} is not the user's own regular file")
     return fd
-
-
-def at_once(path: str, flags: int) -> int:
-    """Open a file for open(), which would wait for ever at a pipe without this."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def is_idle(path: str, idle: bytes) -> bool:
@@ -427,7 +420,7 @@ def is_idle(path: str, idle: bytes) -> bool:
 
 def lock_state(path: str) -> int:
     """Return a descriptor of the state file, made if missing and locked until closed; OSError if that fails."""
-    fd, deadline = open_private(path, os.O_RDWR | os.O_CREAT), time.monotonic() + LOCK_WAIT_SEC
+    fd, deadline = open_private(path, os.O_RDWR | os.O_CREAT), time.monotonic() + WAIT_SEC
     while True:
         try:
             if sys.platform == "win32":
@@ -459,7 +452,7 @@ def load_state(fd: int) -> "dict[str, Any]":
 
 
 def store_state(fd: int, state: "dict[str, Any]") -> None:
-    """Write the state behind a locked descriptor and close it; OSError if it could not be written whole."""
+    """Write the state behind a locked descriptor; OSError if it could not be written whole."""
     import json
 
     data = json.dumps(state).encode() + b"\n"
@@ -467,12 +460,11 @@ def store_state(fd: int, state: "dict[str, Any]") -> None:
     if os.write(fd, data) != len(data):
         raise OSError("the state was not written whole")
     os.ftruncate(fd, len(data))
-    os.close(fd)
 
 
 def config_folder() -> str:
     """Return the client's config folder."""
-    return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
+    return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser(os.path.join("~", ".claude"))
 
 
 def text_of(event: "dict[str, Any]", name: str) -> str:
@@ -481,26 +473,20 @@ def text_of(event: "dict[str, Any]", name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def append_line(path: str, *words: str) -> None:
-    """Append a line to a log, its words set apart by tabs, the time first; rotate a full log. Never raises OSError."""
-    words = (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), *words)
-    line = "\t".join("".join(c if " " < c <= "~" else "_" for c in word[:100]) or "-" for word in words)
+def append_line(log: str, *words: str) -> None:
+    """Append a line to a log in the config folder ("" = none): the time and the words, set apart by tabs; rotate a
+    full log. Never raises OSError."""
+    path = os.path.join(config_folder(), log)
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = b"\t".join(word[:100].encode("unicode_escape") or b"-" for word in (when, *words))
     try:
         fd = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        full = os.fstat(fd).st_size > LOG_MAX_BYTES
-        os.write(fd, line.encode() + b"\n")
+        os.write(fd, line + b"\n")
         os.close(fd)
-        if full:
+        if os.path.getsize(path) > LOG_MAX_BYTES:
             os.replace(path, path + ".old")
     except OSError:
         pass
-
-
-def log_action(hook: str, event: "dict[str, Any]", outcome: str, tool: str = "", number: int = 0) -> None:
-    """Note an action in the record."""
-    if ACTION_LOG:
-        path = os.path.join(config_folder(), ACTION_LOG)
-        append_line(path, hook, text_of(event, "session_id"), outcome, tool, str(number))
 
 
 def say(output: "dict[str, Any]") -> int:
@@ -511,9 +497,9 @@ def say(output: "dict[str, Any]") -> int:
     return 0
 
 
-def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dict[str, Handler]") -> int:
+def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dict[str, Any]") -> int:
     """Answer the event on stdin; return the exit code. The one catch-all: a hook must never wedge a session."""
-    event: "dict[str, Any]" = {}
+    raw = b""
     try:
         raw = read_stdin()
         if nothing_to_do(raw):
@@ -521,10 +507,9 @@ def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dic
         import json
 
         event = json.loads(raw.decode("utf-8", "replace"))
-        handler = handlers.get(event["hook_event_name"])
-        return handler(event) if handler else 0
+        return int(handlers[event["hook_event_name"]](event))
     except BaseException as error:
-        log_action(hook, event if isinstance(event, dict) else {}, "error", type(error).__name__)
+        append_line(ACTION_LOG, hook, quick_field(raw, "session_id"), "error", type(error).__name__, "0")
         return 0
 
 
@@ -537,9 +522,8 @@ def rows_from_end(path: str) -> "Iterator[dict[str, Any]]":
     """Yield the transcript's message rows, newest first, from its last TAIL_BYTES; broken rows are passed over."""
     import json
 
-    with open(path, "rb", opener=at_once) as file:
-        info = os.fstat(file.fileno())
-        position = info.st_size if stat.S_ISREG(info.st_mode) else 0
+    with open(path, "rb") as file:
+        position = file.seek(0, os.SEEK_END)
         stop, carry = max(0, position - TAIL_BYTES), b""
         while position > stop:
             size = min(65536, position - stop)
@@ -560,8 +544,8 @@ def read_turn(path: str, subagent: bool, message: str, wait_sec: float) -> "dict
     deadline = time.monotonic() + wait_sec
     while True:
         try:
-            turn = last_turn(rows_from_end(path), subagent)
-        except (OSError, ValueError):  # ValueError: a path with a NUL
+            turn = last_turn(rows_from_end(path), subagent) if os.path.isfile(path) else None
+        except OSError:
             turn = None
         there = turn and turn["written"] and (not message or message in turn["texts"])
         if there or time.monotonic() >= deadline:
@@ -571,14 +555,14 @@ def read_turn(path: str, subagent: bool, message: str, wait_sec: float) -> "dict
 
 def read_prompts() -> "list[str]":
     """Return the prompts of prompts.txt beside this file, or RECOVERY_PROMPTS."""
+    path, text = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts.txt"), ""
     try:
-        with open(
-            os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts.txt"), "rb", opener=at_once
-        ) as file:
-            lines = file.read(200_000).decode("utf-8-sig", "replace").splitlines()
+        if os.path.isfile(path):
+            with open(path, encoding="utf-8-sig", errors="replace") as file:
+                text = file.read(200_000)
     except OSError:
-        lines = []
-    prompts = [line.strip()[:1000] for line in lines if line.strip() and not line.lstrip().startswith("#")]
+        pass
+    prompts = [line.strip()[:1000] for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     return prompts or list(RECOVERY_PROMPTS)
 
 
@@ -600,7 +584,7 @@ def burst_path(event: "dict[str, Any]") -> str:
 
 def answer(event: "dict[str, Any]", kind: str, tool: str, nothing_ran: bool) -> int:
     """Spend a retry on a malformed stop and say what follows; nothing is said unless it could be counted."""
-    name, prompts = event["hook_event_name"], read_prompts()
+    name, session, prompts = event["hook_event_name"], text_of(event, "session_id"), read_prompts()
     cap = os.environ.get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", "")
     number = int(cap[:9]) if cap.isascii() and cap.isdigit() else BLOCK_CAP
     block_cap = 0 if name == "StopFailure" else number
@@ -610,15 +594,17 @@ def answer(event: "dict[str, Any]", kind: str, tool: str, nothing_ran: bool) -> 
     others = [index for index in range(len(prompts)) if index != state["last_idx"]] or [0]
     state["last_idx"] = others[int.from_bytes(os.urandom(4), "big") % len(others)]
     store_state(fd, state)
+    os.close(fd)
     if outcome == "hand-back":
-        log_action("recover", event, "hand-back", tool, burst_of(former, now)[0])
+        append_line(ACTION_LOG, "recover", session, "hand-back", tool, str(burst_of(former, now)[0]))
         # What a StopFailure hook prints is shown to nobody (2.1.112 to 2.1.332).
         return 0 if name == "StopFailure" else say({"systemMessage": hand_back_text(name == "SubagentStop")})
-    log_action("recover", event, "wake" if name == "StopFailure" else "block", tool, state["count"])
+    outcome = "wake" if name == "StopFailure" else "block"
+    append_line(ACTION_LOG, "recover", session, outcome, tool, str(state["count"]))
     text = recovery_text(kind, tool, prompts[state["last_idx"]], state["count"], name == "SubagentStop")
     if name != "StopFailure":
         return say({"decision": "block", "reason": text})
-    os.write(2, text.encode("utf-8", "replace"))
+    os.write(2, text.encode())
     return 2
 
 
@@ -650,9 +636,10 @@ def on_stop(event: "dict[str, Any]") -> int:
         fd = lock_state(burst_path(event))
         state = load_state(fd)
         count, _ = burst_of(state, time.time())
-        store_state(fd, {"count": 0, "ts": time.time(), "last_idx": state.get("last_idx")})
+        store_state(fd, {"count": 0, "last_idx": state.get("last_idx")})
+        os.close(fd)
         if count:
-            log_action("recover", event, "recovered", "", count)
+            append_line(ACTION_LOG, "recover", text_of(event, "session_id"), "recovered", "", str(count))
     return 0
 
 
@@ -664,7 +651,7 @@ def on_stop_failure(event: "dict[str, Any]") -> int:
     return answer(event, "give-up", "", False) if gave_up else 0
 
 
-HANDLERS: "dict[str, Handler]" = {"Stop": on_stop, "SubagentStop": on_stop, "StopFailure": on_stop_failure}
+HANDLERS = {"Stop": on_stop, "SubagentStop": on_stop, "StopFailure": on_stop_failure}
 
 
 # --- Maintenance of both hooks: install, uninstall, status ------------------------------------------------

@@ -16,7 +16,7 @@
 After HAND_BACK_AFTER denials or refusals of one call the turn ends. Bash and PowerShell are never judged: a failed
 command often runs again for good reason. `python3 tool_coach.py on|off` switches as /tool-coach does.
 
-Reads   the event on stdin; size, time and kind of a path in a failed call's input; the transcript's tail,
+Reads   the event on stdin; size, time and mode of a path in a failed call's input; the transcript's tail,
         while no PostToolBatch has told which calls belong together
 Writes  /tmp/cc-tool-coach-<session>.json        kept calls: error, path's look, digest of the input; its
                                                  modification time is the time of the last change
@@ -48,8 +48,6 @@ TYPE_CHECKING = False  # typing is for the type checker alone: importing it woul
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
-
-    Handler = Callable[[dict[str, Any]], int]
 
 __version__ = "1.0.0"
 
@@ -86,8 +84,8 @@ NOT_KEPT = (*NOT_JUDGED, "AskUserQuestion", "SendMessage", "TaskGet", "TaskOutpu
 CHANGING = ("Edit", "MultiEdit", "Write", "NotebookEdit", *NOT_JUDGED)
 PATH_FIELDS = ("file_path", "notebook_path", "path")
 LATENCY_SEC = 2.0  # seconds that a hook may start late, so that times of calls in one batch can be mixed up
-KEEP_MOST = 200  # failed calls kept per session, and calls counted per turn
-TAIL_BYTES = 1_000_000  # bytes of the transcript searched for a batch
+KEEP_MOST = 200  # failed calls kept per session
+TAIL_BYTES = 1_000_000  # bytes of the transcript searched for a call's result
 IDLE = b'{"kept": {}'  # how the state of a session with nothing kept begins
 REFUSED = "<tool_use_error>"  # what the client puts before a refusal (2.1.122 to 2.1.332)
 
@@ -108,31 +106,31 @@ def key_of(event: "dict[str, Any]", call: "dict[str, Any]") -> str:
     import hashlib
     import json
 
-    tool_input = call["tool_input"]
-    if call["tool_name"] in LABELLED and isinstance(tool_input, dict):
-        tool_input = {name: value for name, value in tool_input.items() if name != "description"}
-    call_text = json.dumps([text_of(event, "agent_id"), call["tool_name"], tool_input], sort_keys=True)
-    return hashlib.sha256(call_text.encode()).hexdigest()[:32]
+    tool, tool_input = call["tool_name"], {**call["tool_input"]}
+    if tool in LABELLED:
+        tool_input["description"] = ""
+    what = json.dumps([event.get("agent_id"), tool, tool_input], sort_keys=True)
+    return hashlib.sha256(what.encode()).hexdigest()
 
 
 def quote(error: str) -> str:
     """Return an error as it is quoted: without the refusal's element, a long one by head and tail."""
-    error = error.replace(REFUSED, "").replace(REFUSED.replace("<", "</"), "").strip()
+    error = error.replace(REFUSED, "").replace("</" + REFUSED[1:], "").strip()
     half = QUOTE_CHARS // 2
-    if len(error) <= QUOTE_CHARS:
-        return error
-    return f"{error[:half]}\n[{len(error) - 2 * half} characters left out]\n{error[-half:]}"
+    if len(error) > QUOTE_CHARS:
+        error = f"{error[:half]}\n[{len(error) - 2 * half} characters left out]\n{error[-half:]}"
+    return error
 
 
-def still_holds(call: "dict[str, Any]", now: float, cwd: str, look: "list[Any]") -> bool:
-    """Tell whether a kept call would still fail as it did: not too old, same folder, same look of its path."""
-    return 0 <= now - call["at"] <= KEEP_SEC and (call["cwd"], call["look"]) == (cwd, look)
+def still_holds(call: "dict[str, Any]", now: float, look: "list[Any]") -> bool:
+    """Tell whether a kept call would still fail as it did: not too old, and everything looks the same."""
+    return 0 <= now - call["at"] <= KEEP_SEC and bool(call["look"] == look)
 
 
 def outlive(kept: "dict[str, Any]", tool: str) -> "dict[str, Any]":
     """Return the kept calls that a success of tool says nothing of: an MCP tool's speaks for its server only."""
-    server = "__".join(tool.split("__")[:2]) + "__"
-    return {k: call for k, call in kept.items() if tool.startswith("mcp__") and not call["tool"].startswith(server)}
+    touched = tool[: tool.find("__", 5) + 2] if tool.startswith("mcp__") else ""
+    return {key: call for key, call in kept.items() if not call["tool"].startswith(touched)}
 
 
 def was_refused(call: "dict[str, Any]") -> bool:
@@ -159,28 +157,27 @@ HAND_BACK = (
 # --- Shared by both scripts, letter for letter: begin -----------------------------------------------------
 
 STATE_DIR = "/tmp" if os.name == "posix" else os.environ.get("TEMP", ".")
-STDIN_WAIT_SEC = 2.0  # some builds of the client do not close stdin
-LOCK_WAIT_SEC = 2.0  # seconds to wait for another hook process that holds the state
+WAIT_SEC = 2.0  # seconds to wait for an event on a stdin left open, and for another hook that holds the state
 LOG_MAX_BYTES = 200_000  # the record is then renamed to <name>.old and begun anew
 
 
 def read_stdin() -> bytes:
     """Return the event on stdin: one line of JSON (2.1.104 to 2.1.332), or all up to its end."""
-    chunks: "list[bytes]" = []
+    data = bytearray()
     if os.name == "posix":
         os.set_blocking(0, False)  # the event is there already; only if not, select is imported
-    while not chunks or not chunks[-1].endswith(b"}\n"):
+    while not data.endswith(b"}\n"):
         try:
-            chunks.append(os.read(0, 1 << 20))
+            chunk = os.read(0, 1 << 20)
+            if not chunk:
+                break
+            data += chunk
         except BlockingIOError:
             import select
 
-            if not select.select([0], [], [], STDIN_WAIT_SEC)[0]:
+            if not select.select([0], [], [], WAIT_SEC)[0]:
                 break
-            continue
-        if not chunks[-1]:
-            break
-    return b"".join(chunks)
+    return bytes(data)
 
 
 def quick_field(raw: bytes, name: str) -> str:
@@ -194,8 +191,8 @@ def quick_field(raw: bytes, name: str) -> str:
 
 def state_path(hook: str, *ids: str) -> str:
     """Return the path of the state of one session (and subagent); no id leads out of STATE_DIR."""
-    safe = ["".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in i[:100]) for i in ids if i]
-    return os.path.join(STATE_DIR, f"cc-{hook}-{'.'.join(safe)}.json")
+    name = os.path.basename(".".join(filter(None, ids)))
+    return os.path.join(STATE_DIR, f"cc-{hook}-{name}.json")
 
 
 def open_private(path: str, flags: int) -> int:
@@ -204,15 +201,11 @@ def open_private(path: str, flags: int) -> int:
         flags |= getattr(os, name, 0)
     fd = os.open(path, flags, 0o600)
     info = os.fstat(fd)
-    if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1 or (hasattr(os, "geteuid") and info.st_uid != os.geteuid()):
+    user = os.geteuid() if os.name == "posix" else info.st_uid
+    if not stat.S_ISREG(info.st_mode) or info.st_nlink > 1 or info.st_uid != user:
         os.close(fd)
         raise PermissionError(f"{path} is not the user's own regular file")
     return fd
-
-
-def at_once(path: str, flags: int) -> int:
-    """Open a file for open(), which would wait for ever at a pipe without this."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def is_idle(path: str, idle: bytes) -> bool:
@@ -228,7 +221,7 @@ def is_idle(path: str, idle: bytes) -> bool:
 
 def lock_state(path: str) -> int:
     """Return a descriptor of the state file, made if missing and locked until closed; OSError if that fails."""
-    fd, deadline = open_private(path, os.O_RDWR | os.O_CREAT), time.monotonic() + LOCK_WAIT_SEC
+    fd, deadline = open_private(path, os.O_RDWR | os.O_CREAT), time.monotonic() + WAIT_SEC
     while True:
         try:
             if sys.platform == "win32":
@@ -260,7 +253,7 @@ def load_state(fd: int) -> "dict[str, Any]":
 
 
 def store_state(fd: int, state: "dict[str, Any]") -> None:
-    """Write the state behind a locked descriptor and close it; OSError if it could not be written whole."""
+    """Write the state behind a locked descriptor; OSError if it could not be written whole."""
     import json
 
     data = json.dumps(state).encode() + b"\n"
@@ -268,12 +261,11 @@ def store_state(fd: int, state: "dict[str, Any]") -> None:
     if os.write(fd, data) != len(data):
         raise OSError("the state was not written whole")
     os.ftruncate(fd, len(data))
-    os.close(fd)
 
 
 def config_folder() -> str:
     """Return the client's config folder."""
-    return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.join(os.path.expanduser("~"), ".claude")
+    return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser(os.path.join("~", ".claude"))
 
 
 def text_of(event: "dict[str, Any]", name: str) -> str:
@@ -282,26 +274,20 @@ def text_of(event: "dict[str, Any]", name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def append_line(path: str, *words: str) -> None:
-    """Append a line to a log, its words set apart by tabs, the time first; rotate a full log. Never raises OSError."""
-    words = (time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), *words)
-    line = "\t".join("".join(c if " " < c <= "~" else "_" for c in word[:100]) or "-" for word in words)
+def append_line(log: str, *words: str) -> None:
+    """Append a line to a log in the config folder ("" = none): the time and the words, set apart by tabs; rotate a
+    full log. Never raises OSError."""
+    path = os.path.join(config_folder(), log)
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    line = b"\t".join(word[:100].encode("unicode_escape") or b"-" for word in (when, *words))
     try:
         fd = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        full = os.fstat(fd).st_size > LOG_MAX_BYTES
-        os.write(fd, line.encode() + b"\n")
+        os.write(fd, line + b"\n")
         os.close(fd)
-        if full:
+        if os.path.getsize(path) > LOG_MAX_BYTES:
             os.replace(path, path + ".old")
     except OSError:
         pass
-
-
-def log_action(hook: str, event: "dict[str, Any]", outcome: str, tool: str = "", number: int = 0) -> None:
-    """Note an action in the record."""
-    if ACTION_LOG:
-        path = os.path.join(config_folder(), ACTION_LOG)
-        append_line(path, hook, text_of(event, "session_id"), outcome, tool, str(number))
 
 
 def say(output: "dict[str, Any]") -> int:
@@ -312,9 +298,9 @@ def say(output: "dict[str, Any]") -> int:
     return 0
 
 
-def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dict[str, Handler]") -> int:
+def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dict[str, Any]") -> int:
     """Answer the event on stdin; return the exit code. The one catch-all: a hook must never wedge a session."""
-    event: "dict[str, Any]" = {}
+    raw = b""
     try:
         raw = read_stdin()
         if nothing_to_do(raw):
@@ -322,10 +308,9 @@ def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dic
         import json
 
         event = json.loads(raw.decode("utf-8", "replace"))
-        handler = handlers.get(event["hook_event_name"])
-        return handler(event) if handler else 0
+        return int(handlers[event["hook_event_name"]](event))
     except BaseException as error:
-        log_action(hook, event if isinstance(event, dict) else {}, "error", type(error).__name__)
+        append_line(ACTION_LOG, hook, quick_field(raw, "session_id"), "error", type(error).__name__, "0")
         return 0
 
 
@@ -342,92 +327,87 @@ def switch_path() -> str:
     return os.path.join(config_folder(), "tool-coach.off")
 
 
-def switch(on: bool) -> None:
-    """Switch the coach on or off, for every session; OSError if the config folder does not take it."""
-    if on and os.path.lexists(switch_path()):
-        os.remove(switch_path())
-    elif not on and not os.path.lexists(switch_path()):
-        os.makedirs(config_folder(), exist_ok=True)
-        os.close(os.open(switch_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+def switch(wish: str) -> str:
+    """Switch the coach "on" or "off" for every session; say what it is. SystemExit if the folder does not take it."""
+    path = switch_path()
+    try:
+        if wish == "off" and not os.path.lexists(path):
+            os.makedirs(config_folder(), exist_ok=True)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        elif wish == "on" and os.path.lexists(path):
+            os.remove(path)
+    except OSError as error:
+        raise SystemExit(f"tool-coach could not be switched {wish}: {error.filename}: {error.strerror}") from None
+    return "tool-coach is " + ("off" if os.path.lexists(path) else "on")
 
 
 def look_of(event: "dict[str, Any]") -> "list[Any]":
-    """Return how the paths in a call's input look on disk: size, time, kind of each; empty for a missing one."""
-    looks: "list[Any]" = []
-    for path in [text_of(event["tool_input"], name) for name in PATH_FIELDS]:
+    """Return how things look to a call: its working directory; size, time, mode of each path in its input that is
+    there."""
+    looks: "list[Any]" = [text_of(event, "cwd")]
+    for name in PATH_FIELDS:
         try:
-            info = os.stat(os.path.join(text_of(event, "cwd"), path))
-            looks.append([info.st_size, info.st_mtime_ns, stat.S_IFMT(info.st_mode)] if path else [])
-        except (OSError, ValueError):
-            looks.append([])
+            info = os.stat(os.path.join(looks[0], event["tool_input"][name]))
+            looks.append([name, info.st_size, info.st_mtime_ns, info.st_mode])
+        except (OSError, ValueError, LookupError, TypeError):
+            continue
     return looks
 
 
-def in_one_message(event: "dict[str, Any]", other: str) -> bool:
-    """Tell whether a call stands in one reply with another, by their ids; True if the transcript can't be read.
+def was_answered(event: "dict[str, Any]", tool_use_id: str) -> bool:
+    """Tell whether the model has got the result of an earlier call of the same agent; False if that can't be read.
 
-    Asked where no PostToolBatch has told. Both rows are there when the second of two serial calls is about to run,
-    the first one's result is not (2.1.104 to 2.1.332).
+    Asked where no PostToolBatch has told. When the second of two serial calls of one message is about to run, the
+    first one's result is not in the transcript yet; in a later message it is (2.1.104 to 2.1.332).
     """
-    import json
+    import re
 
-    replies: "dict[str, str]" = {}
-    ids, path = {other, text_of(event, "tool_use_id")}, text_of(event, "transcript_path")
-    if text_of(event, "agent_id"):
-        path = f"{path[:-6]}/subagents/agent-{text_of(event, 'agent_id')}.jsonl"
-    try:
-        with open(path, "rb", opener=at_once) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
-            lines = file.read(TAIL_BYTES).split(b"\n")
-    except (OSError, ValueError):
-        return True
-    for line in lines:
-        try:
-            message = json.loads(line)["message"] if b'"tool_use"' in line else {"content": []}
-            replies.update({block["id"]: message["id"] for block in message["content"] if block.get("id") in ids})
-        except (ValueError, LookupError, TypeError, AttributeError):
-            continue
-    return len(replies) == 2 and len(set(replies.values())) == 1
+    path = text_of(event, "transcript_path")
+    if event.get("agent_id"):
+        path = f"{path[:-6]}/subagents/agent-{event['agent_id']}.jsonl"
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        file.seek(max(0, os.path.getsize(path) - TAIL_BYTES))
+        return bool(re.search(rb'"tool_use_id": ?"%s"' % re.escape(tool_use_id).encode(), file.read(TAIL_BYTES)))
 
 
 def open_state(event: "dict[str, Any]") -> "tuple[int, dict[str, Any], dict[str, Any], int]":
-    """Return the locked descriptor, the kept calls, this turn's counts [failed, refused], both by key, and the time
-    of the last change in nanoseconds (0 = none)."""
+    """Return the locked descriptor, the kept calls by key, how often each failed ("refused KEY": was refused) in this
+    turn, and the time of the last change in nanoseconds (0 = none)."""
     fd = lock_state(path_of(event))
     info, state = os.fstat(fd), load_state(fd)
     return fd, state.get("kept", {}), state.get("turn", {}), info.st_mtime_ns if info.st_size else 0
 
 
 def save_state(event: "dict[str, Any]", fd: int, kept: "dict[str, Any]", turn: "dict[str, Any]", changed: int) -> int:
-    """Write the newest of both and the time of the last change, and let others go on; return the exit code 0."""
-    changed_fd = os.dup(fd)  # still locked while the time is set
-    store_state(fd, {"kept": dict([*kept.items()][-KEEP_MOST:]), "turn": dict([*turn.items()][-KEEP_MOST:])})
+    """Write all of it, of the kept calls the newest, and let others go on; return the exit code 0."""
+    store_state(fd, {"kept": dict([*kept.items()][-KEEP_MOST:]), "turn": turn})
     os.utime(path_of(event), ns=(changed, changed))
-    os.close(changed_fd)
+    os.close(fd)
     return 0
 
 
 def note_change(path: str) -> bool:
     """Note the time of a change; False if something is kept, which the caller then has to drop."""
     fd = lock_state(path)
-    start = os.read(fd, len(IDLE))
-    if not start:
-        os.write(fd, IDLE + b"}\n")
-    elif start == IDLE:
-        os.utime(path)
+    idle = os.read(fd, len(IDLE)) in (b"", IDLE)
+    if idle:
+        os.lseek(fd, 0, os.SEEK_SET)
+        os.write(fd, IDLE)  # what stands behind it stays, the modification time is new
     os.close(fd)
-    return start in (b"", IDLE)
+    return idle
 
 
 def tell(event: "dict[str, Any]", answer: "dict[str, str]", line: str, tool: str, times: int) -> int:
     """Answer the model and show the person a line; end the turn if the call came too often. Return the exit code."""
-    answer = {"hookEventName": event["hook_event_name"], **answer}
-    output: "dict[str, Any]" = {"hookSpecificOutput": answer, "systemMessage": line}
-    outcome = "deny" if "permissionDecision" in answer else "note"
+    outcome = "note" if "additionalContext" in answer else "deny"
+    answer["hookEventName"] = event["hook_event_name"]
+    output: "dict[str, Any]" = {"hookSpecificOutput": answer, "systemMessage": f"tool-coach: {tool} call {line}"}
     if 0 < HAND_BACK_AFTER <= times:
-        output.update({"continue": False, "stopReason": HAND_BACK.format(tool=tool, times=times)})
         outcome = "hand-back"
-    log_action("tool-coach", event, outcome, tool, times)
+        output.update({"continue": False, "stopReason": HAND_BACK.format(tool=tool, times=times)})
+    append_line(ACTION_LOG, "tool-coach", text_of(event, "session_id"), outcome, tool, str(times))
     return say(output)
 
 
@@ -448,91 +428,90 @@ def nothing_to_do(raw: bytes) -> bool:
         return note_change(path)
     if name in ("UserPromptSubmit", "SessionEnd"):
         return not os.path.lexists(path)
-    return name in ("PreToolUse", "PostToolBatch") and REFUSED[1:-1].encode() not in raw and is_idle(path, IDLE)
+    return name in ("PreToolUse", "PostToolBatch") and b"tool_use_error" not in raw and is_idle(path, IDLE)
 
 
 def on_call(event: "dict[str, Any]") -> int:
     """Deny a call that is kept as failed, if nothing has changed since and it was not sent together with it."""
-    tool, key = text_of(event, "tool_name"), key_of(event, event)
+    tool, key = event["tool_name"], key_of(event, event)
     fd, kept, turn, changed = open_state(event)
     call = kept.get(key)
     if not call:
         return 0
-    if not still_holds(call, time.time(), text_of(event, "cwd"), look_of(event)):
+    if not still_holds(call, time.time(), look_of(event)):
         del kept[key]
         return save_state(event, fd, kept, turn, changed)
-    if not call["over"] and in_one_message(event, call["id"]):
+    if not call["over"] and not was_answered(event, call["id"]):
         return 0
-    call.update(denied=call["denied"] + 1, denied_id=text_of(event, "tool_use_id"))
+    call.update(denied=call["denied"] + 1, denied_id=event.get("tool_use_id"))
     save_state(event, fd, kept, turn, changed)
-    reason = repeat_text(tool, DENIED, call["error"])
-    answer = {"permissionDecision": "deny", "permissionDecisionReason": reason}
-    return tell(event, answer, f"tool-coach: {tool} call repeated after it failed, not run", tool, call["denied"])
+    answer = {"permissionDecision": "deny", "permissionDecisionReason": repeat_text(tool, DENIED, call["error"])}
+    return tell(event, answer, "repeated after it failed, not run", tool, call["denied"])
 
 
 def on_failure(event: "dict[str, Any]") -> int:
     """Keep a call that ran and failed, unless its error may pass or is older than the last change; note the third."""
-    tool, error = text_of(event, "tool_name"), text_of(event, "error")
-    if tool in NOT_KEPT or event.get("is_interrupt") is True or is_passing(error):
+    tool, error = event["tool_name"], event["error"]
+    if tool in NOT_KEPT or event.get("is_interrupt") or is_passing(error):
         return 0
     key, started = key_of(event, event), time.time() - event.get("duration_ms", 0) / 1000  # not in 2.1.104
-    call = {"tool": tool, "error": quote(error), "at": started, "cwd": text_of(event, "cwd"), "look": look_of(event)}
-    call.update(agent=text_of(event, "agent_id"), id=text_of(event, "tool_use_id"), denied=0, denied_id="", over=False)
+    call = {"tool": tool, "error": quote(error), "at": started, "look": look_of(event), "denied": 0, "denied_id": ""}
+    call.update(agent=event.get("agent_id"), id=text_of(event, "tool_use_id"), over=False)
     fd, kept, turn, changed = open_state(event)
-    failed, refused = turn.get(key, [0, 0])
-    failed += key not in kept or kept[key]["over"]  # its twin in the same batch does not count
-    turn[key] = [failed, refused]
+    twin = key in kept and not kept[key]["over"]  # one in the same batch, which counts already
+    failed = turn[key] = turn.get(key, 0) + (not twin)
     if started * 1e9 > changed:
         kept[key] = call
     save_state(event, fd, kept, turn, changed)
     if failed < 3:
         return 0
     fate = f"failed {failed} times in this turn"
-    answer = {"additionalContext": "tool-coach: " + repeat_text(tool, f"has {fate}", quote(error))}
-    return tell(event, answer, f"tool-coach: {tool} call {fate}", tool, 0)
+    note = "tool-coach: " + repeat_text(tool, "has " + fate, quote(error))
+    return tell(event, {"additionalContext": note}, fate, tool, 0)
 
 
 def on_batch(event: "dict[str, Any]") -> int:
     """After a batch of calls: its failures count from now on, repeated refusals bring a note; end what goes on for
     ever (beside a denial the client only does so from 2.1.221 on, here from 2.1.122 on)."""
-    calls, agent = event["tool_calls"], text_of(event, "agent_id")
-    ids = [text_of(call, "tool_use_id") for call in calls]
+    ids, changing, refused, stop = [], False, {}, ""
+    for call in event["tool_calls"]:
+        ids.append(call.get("tool_use_id"))
+        changing |= call["tool_name"] in CHANGING
+        if was_refused(call):
+            refused[key_of(event, call)] = call
     fd, kept, turn, changed = open_state(event)
-    changing = any(call["tool_name"] in CHANGING for call in calls)
-    for key, call in [(key, call) for key, call in kept.items() if call["agent"] == agent and not call["over"]]:
-        call["over"] = True
-        if changing and changed > (call["at"] - LATENCY_SEC) * 1e9:
-            del kept[key]  # it may have started before the change in its own batch
-    notes, lines, tool, times = [], [], "", 0
-    for key, call in {key_of(event, call): call for call in calls if was_refused(call)}.items():
-        failed, refused = turn.get(key, [0, 0])
-        turn[key] = [failed, refused + 1]
-        if refused:
-            fate = f"was refused before it ran, {refused + 1} times in this turn"
+    for key, call in [*kept.items()]:
+        if call["denied_id"] in ids and 0 < HAND_BACK_AFTER <= call["denied"]:  # the record has it since the denial
+            stop = HAND_BACK.format(tool=call["tool"], times=call["denied"])
+        if call["agent"] == event.get("agent_id") and not call["over"]:
+            call["over"] = True
+            if changing and changed > (call["at"] - LATENCY_SEC) * 1e9:
+                del kept[key]  # it may have started before the change in its own batch
+    notes, tool, most = [], "", 0
+    for key, call in refused.items():
+        times = turn["refused " + key] = turn.get("refused " + key, 0) + 1
+        if times > 1:
+            fate = f"was refused before it ran, {times} times in this turn"
             notes.append("tool-coach: " + repeat_text(call["tool_name"], fate, quote(call["tool_response"])))
-            lines.append(f"tool-coach: {call['tool_name']} call repeated after it was refused")
-            tool, times = max((tool, times), (call["tool_name"], refused + 1), key=lambda pair: pair[1])
+        if times > most:
+            tool, most = call["tool_name"], times
     save_state(event, fd, kept, turn, changed)
-    for call in kept.values():  # one that was handed back, and stands in the record, when it was denied
-        if call["denied_id"] and call["denied_id"] in ids and 0 < HAND_BACK_AFTER <= call["denied"]:
-            return say({"continue": False, "stopReason": HAND_BACK.format(tool=call["tool"], times=call["denied"])})
-    return tell(event, {"additionalContext": "\n\n".join(notes[:4])}, "\n".join(lines), tool, times) if notes else 0
+    if stop:
+        return say({"continue": False, "stopReason": stop})
+    if not notes:
+        return 0
+    answer = {"additionalContext": "\n\n".join(notes[:4])}
+    return tell(event, answer, "repeated after it was refused", tool, most)
 
 
 def on_success(event: "dict[str, Any]") -> int:
     """Drop what a change makes doubtful."""
     fd, kept, turn, _ = open_state(event)
-    return save_state(event, fd, outlive(kept, text_of(event, "tool_name")), turn, time.time_ns())
+    return save_state(event, fd, outlive(kept, event["tool_name"]), turn, time.time_ns())
 
 
-def on_prompt(event: "dict[str, Any]") -> int:
-    """Forget everything: a new turn."""
-    os.truncate(lock_state(path_of(event)), 0)
-    return 0
-
-
-def on_end(event: "dict[str, Any]") -> int:
-    """Remove the session's state."""
+def on_new_turn(event: "dict[str, Any]") -> int:
+    """Forget everything: a new turn, or the session's end."""
     os.close(open_private(path_of(event), os.O_RDONLY))
     os.remove(path_of(event))
     return 0
@@ -544,40 +523,34 @@ def on_command(event: "dict[str, Any]") -> int:
         return 0
     wish = text_of(event, "command_args").strip().lower()
     try:
-        if wish in ("on", "off"):
-            switch(wish == "on")
-        reason = f"tool-coach is {'off' if os.path.lexists(switch_path()) else 'on'}"
+        reason = switch(wish)
         reason += "" if wish in ("", "on", "off") else "; usage: /tool-coach [on|off]"
-    except OSError as error:
-        reason = f"tool-coach could not be switched {wish}: {error.strerror}"
+    except SystemExit as error:
+        reason = str(error)
     return say({"decision": "block", "reason": reason})
 
 
-HANDLERS: "dict[str, Handler]" = {
+HANDLERS = {
     "PreToolUse": on_call,
     "PostToolUseFailure": on_failure,
     "PostToolBatch": on_batch,
     "PostToolUse": on_success,
-    "UserPromptSubmit": on_prompt,
-    "SessionEnd": on_end,
+    "UserPromptSubmit": on_new_turn,
+    "SessionEnd": on_new_turn,
     "UserPromptExpansion": on_command,
 }
 
 
 def main(argv: "list[str]") -> int:
     """Answer one hook event on stdin (no arguments), or switch the coach: on, off."""
-    if not argv and not (sys.stdin and sys.stdin.isatty()):
-        # A hook has nothing to tidy up, and the interpreter's tidy end is a tenth of its time.
-        os._exit(run_hook("tool-coach", nothing_to_do, HANDLERS))
-    if argv not in (["on"], ["off"]):
+    if argv in (["on"], ["off"]):
+        print(switch(argv[0]))
+    elif argv or os.isatty(0):
         print(__doc__)
         return 0 if argv in ([], ["-h"], ["--help"]) else 2
-    try:
-        switch(argv == ["on"])
-    except OSError as error:
-        print(f"tool_coach.py: cannot switch {argv[0]}: {error}", file=sys.stderr)
-        return 1
-    print(f"tool-coach is {argv[0]}")
+    else:
+        # A hook has nothing to tidy up, and the interpreter's tidy end is a tenth of its time.
+        os._exit(run_hook("tool-coach", nothing_to_do, HANDLERS))
     return 0
 
 

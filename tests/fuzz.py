@@ -38,7 +38,7 @@ from support import GIVE_UP, Answer, Event
 
 SLOW_SEC = 10  # a hook that takes longer is a failure
 OURS = re.compile(r"state/cc-(recover|tool-coach)-[^/]*|home/\.claude/(toolcall-hooks\.log(\.old)?|tool-coach\.off)")
-RECORD_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ(\t[!-~]{1,100}){5}")
+RECORD_LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ(\t[ -~]{1,1000}){5}")
 Random = random.Random
 
 
@@ -432,15 +432,14 @@ def some_coach_state(r: Random, yard: Yard, events: list[Event]) -> Event:
                 "tool": event["tool_name"],
                 "error": r.choice(ERRORS),
                 "at": time.time() - r.choice((0, 1, 599, 601, -50, 10**9)),
-                "cwd": event["cwd"],
-                "look": look if is_one_in(r, 2) else [[], [], []],
+                "look": look if is_one_in(r, 2) else [event["cwd"]],
                 "agent": event.get("agent_id", ""),
                 "id": event["tool_use_id"],
                 "denied": r.randrange(7),
                 "denied_id": r.choice(("", "t1")),
                 "over": is_one_in(r, 2),
             }
-            turn[key] = [r.randrange(4), r.randrange(6)]
+            turn[key], turn[f"refused {key}"] = r.randrange(4), r.randrange(6)
     return {"kept": kept, "turn": turn}
 
 
@@ -521,7 +520,8 @@ def hook_case(r: Random, yard: Yard, hook: int, as_process: bool) -> None:
         (yard.project / "there.txt").write_text("x")
     put_transcript(r, yard, message)
     own_prompts = put_prompts(r, yard)
-    sound = put_state(r, Path(path), state, yard) and session.isascii()  # others are read in two ways
+    sound = session.isascii() and "\0" not in session and len(session) < 100  # others name no file, or two
+    sound = sound and put_state(r, Path(path), state, yard)
     if is_one_in(r, 15):
         (yard.config / "tool-coach.off").touch(0o600)
     if is_one_in(r, 15):

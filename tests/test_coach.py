@@ -502,7 +502,7 @@ class Switch(CoachTest):
         (self.home / ".claude").write_text("a file where the folder should be")
         answer = self.shell("off")
         self.assertEqual(answer.code, 1)
-        self.assertRegex(answer.err, r"^tool_coach\.py: cannot switch off: ")
+        self.assertRegex(answer.err, r"^tool-coach could not be switched off: /.*: [A-Z].*\n$")
         self.assertEqual(len(answer.err.splitlines()), 1)
         self.assertIn("could not be switched off", self.command("off")["reason"])
 

@@ -174,17 +174,13 @@ class Transcripts(support.HookTest):
                 self.assertGreater(sum(reads), recover.TAIL_BYTES // 2)
                 self.assertLessEqual(sum(reads), recover.TAIL_BYTES)
 
-    def test_the_coach_finds_a_batch_at_the_end_and_reads_no_more_than_its_limit(self) -> None:
-        def rows(*messages: str) -> bytes:
-            uses = [{"type": "tool_use", "id": f"toolu_{number}", "name": "Read"} for number in (1, 2)]
-            pairs = zip(messages, uses)
-            return b"\n" + b"".join(support.encode({"message": {"id": name, "content": [use]}}) for name, use in pairs)
-
-        for messages, together in ((("msg_1", "msg_1"), True), (("msg_1", "msg_2"), False)):
-            path = self.large(rows(*messages))
+    def test_the_coach_finds_a_result_at_the_end_and_reads_no_more_than_its_limit(self) -> None:
+        row = {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_1"}]}}
+        path = self.large(b"\n" + support.encode(row))
+        for call, answered in (("toolu_1", True), ("toolu_2", False)):
             with self.counted() as reads:
-                found = coach.in_one_message({"transcript_path": str(path), "tool_use_id": "toolu_2"}, "toolu_1")
-            self.assertEqual(found, together)
+                found = coach.was_answered({"transcript_path": str(path)}, call)
+            self.assertEqual(found, answered)
             self.assertGreater(sum(reads), 100)
             self.assertLessEqual(sum(reads), coach.TAIL_BYTES)
 

@@ -34,6 +34,8 @@ POSIX = os.name == "posix"
 Settings = dict[str, Any]
 Tree = dict[str, tuple[Any, ...]]
 
+NOTHING_TO_DO = b'{"hook_event_name": "UserPromptSubmit", "last_assistant_message": "for neither hook"}'
+
 
 class Done(NamedTuple):
     """What a maintenance command left: its exit code, stdout, stderr."""
@@ -620,9 +622,7 @@ class Places(MaintenanceTest):
         commands = [handler["command"] for _, _, handler in ours_in(self.read(settings))]
         self.assertEqual(len(commands), expected)
         for command in dict.fromkeys(commands):
-            done = subprocess.run(
-                command, shell=True, input=b'{"hook_event_name":"None"}', capture_output=True, check=False
-            )
+            done = subprocess.run(command, shell=True, input=NOTHING_TO_DO, capture_output=True, check=False)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""), command)
 
     @unittest.skipUnless(POSIX, "such names")
