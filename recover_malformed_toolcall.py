@@ -71,10 +71,10 @@ OPENER = (
     rf"(?:(?P<less>(?<!\\)<)|(?<![\w\\:.<-]))(?P<prefix>(?:{PREFIX})?)(?P<word>[^\W\d]\w*)\s+name\s*=\s*"
     r"""(?:"(?P<name>[^"<>\n]{1,200})"|'(?P<name2>[^'<>\n]{1,200})')\s*>"""
 )
-ARGUMENT_OPENER = rf"<?(?:{PREFIX})?{ARGUMENT}\s+name\s*=(?:\s*[\"'][^\"'<>\n]*[\"']\s*>|[^<>]*\Z)"
+ARGUMENT_OPENER = rf"\s*<?(?:{PREFIX})?{ARGUMENT}\s+name\s*=(?:\s*[\"'][^\"'<>\n]*[\"']\s*>|[^<>]*\Z)"
 CLOSER = rf"</(?:{PREFIX})?{CALL}\s*>"
-# What follows a call's opening tag: an argument, a closing tag, the end of the message, or a tag cut off there.
-CALL_GOES_ON = rf"\s*(?:\Z|{ARGUMENT_OPENER}|</(?:{PREFIX})?(?:{CALL}|{ARGUMENT}|function_)|<{PREFIX}|<[^<>]*\Z)"
+# What else follows a call's opening tag: the end of the message, a closing tag, or a tag cut off there.
+CALL_GOES_ON = rf"\s*(?:\Z|</(?:{PREFIX})?(?:{CALL}|{ARGUMENT}|function_)|<{PREFIX}|<[^<>]*\Z)"
 # Markdown, at the start of a line without its indentation.
 FENCE = r"`{3,}(?=[^`\x01]*$)|~{3,}"
 HEADING, UNDERLINE = r"#{1,6}(?: |$)", r"(?:=+|-+) *$"
@@ -94,7 +94,6 @@ def mask_code(text: str) -> str:
     paragraph: "list[str]" = []
     columns: "list[int]" = []  # where the content of each open list item begins
     fence, fence_column = "", 0
-    is_rule, is_heading, is_fence = (re.compile(pattern).match for pattern in (RULE, HEADING, FENCE))
 
     def end_paragraph(indent: int) -> None:
         if paragraph:
@@ -127,7 +126,7 @@ def mask_code(text: str) -> str:
             rest = line[base:].lstrip(" ")
             indent = len(line) - len(rest)
         indented = indent >= base + 4
-        opening = None if indented else is_fence(rest)
+        opening = re.match(FENCE, rest) if rest[:1] in ("`", "~") and not indented else None
         if not rest:
             masked.append(line)
         elif indented and paragraph:
@@ -137,7 +136,7 @@ def mask_code(text: str) -> str:
             masked.append(line[:base] + BLOCK_CODE * (len(line) - base))
             if opening:
                 fence, fence_column = opening[0], base
-        elif is_rule(rest) or is_heading(rest) or (inside and re.match(UNDERLINE, rest)):
+        elif rest[0] in "#*-=_" and (re.match(f"{RULE}|{HEADING}", rest) or (inside and re.match(UNDERLINE, rest))):
             end_paragraph(indent)
             masked.append(mask_spans(line))
         else:
@@ -174,18 +173,20 @@ def mask_spans(paragraph: str) -> str:
     import re
 
     zones: "list[tuple[int, int]]" = []  # from a call's first argument to its closing tag
-    opener, closer = re.compile(OPENER + r"\s*" + ARGUMENT_OPENER), re.compile(CLOSER)
-    call, closed = opener.search(paragraph), True
-    while call:
-        end = call.end()
+    argument, closer = re.compile(ARGUMENT_OPENER), re.compile(CLOSER)
+    end, closed = 0, True
+    for call in re.finditer(OPENER, paragraph):
+        first = argument.match(paragraph, call.end())
+        if call.start() < end or not first:
+            continue
+        end = first.end()
         before = paragraph[max(0, call.start() - 200) : call.start()]
         if not re.search(r"[`\x01](?:\s?|[^\s`\x01]\S{0,39}\s+)\Z", before):  # else the call is what a span begins with
             closing = closer.search(paragraph, end) if closed else None
             closed = closing is not None  # if one has no closing tag, none after it has
             if closing or len(before.rpartition("\n")[2].split()) <= 1:
                 end = closing.end() if closing else len(paragraph)
-                zones.append((call.end(), end))
-        call = opener.search(paragraph, end)
+                zones.append((first.end(), end))
     runs: "list[tuple[int, int, int, int]]" = []  # zone, start, end, escaped ticks
     zone = 0
     for run in re.finditer(r"(?<!\\)(\\*)(`+)", paragraph):
@@ -237,8 +238,8 @@ def is_leaked_call(less: bool, prefix: bool, word: str, before: str, after: str)
 
     line, words = after.partition("\n")[0], before.split()
     leads = len(words) <= 1 or words[-1][-1] in ".:!?\u2026\u3002\uff1a\uff01\uff1f"  # where a call may begin
-    argument = re.match(r"\s*" + ARGUMENT_OPENER, after)
-    goes_on = re.match(CALL_GOES_ON, after)
+    argument = re.match(ARGUMENT_OPENER, after)
+    goes_on = argument or re.match(CALL_GOES_ON, after)
     closing = re.search(CLOSER, after)
     if not less and not (argument if len(words) == 1 else goes_on and not words):
         return False

@@ -85,7 +85,7 @@ CHANGING = ("Edit", "MultiEdit", "Write", "NotebookEdit", *NOT_JUDGED)
 PATH_FIELDS = ("file_path", "notebook_path", "path")
 LATENCY_SEC = 2.0  # seconds that a hook may start late, so that times of calls in one batch can be mixed up
 KEEP_MOST = 200  # failed calls kept per session
-TAIL_BYTES = 1_000_000  # bytes of the transcript searched for a call's result
+TAIL_BYTES = 1_000_000  # bytes of the transcript searched for a batch
 IDLE = b'{"kept": {}'  # how the state of a session with nothing kept begins
 REFUSED = "<tool_use_error>"  # what the client puts before a refusal (2.1.122 to 2.1.332)
 
@@ -354,22 +354,21 @@ def look_of(event: "dict[str, Any]") -> "list[Any]":
     return looks
 
 
-def was_answered(event: "dict[str, Any]", tool_use_id: str) -> bool:
-    """Tell whether the model has got the result of an earlier call of the same agent; False if that can't be read.
+def in_one_message(event: "dict[str, Any]", other: str) -> bool:
+    """Tell whether a call stands in one message with an earlier one of its agent; True if that can't be read.
 
-    Asked where no PostToolBatch has told. When the second of two serial calls of one message is about to run, the
-    first one's result is not in the transcript yet; in a later message it is (2.1.104 to 2.1.332).
+    Asked where no PostToolBatch has told. When the second of two serial calls of one message is about to run, it is in
+    the transcript, and the first one's result is not; else the result precedes it (2.1.104 to 2.1.332).
     """
-    import re
-
     path = text_of(event, "transcript_path")
     if event.get("agent_id"):
         path = f"{path[:-6]}/subagents/agent-{event['agent_id']}.jsonl"
     if not os.path.isfile(path):
-        return False
+        return True
     with open(path, "rb") as file:
         file.seek(max(0, os.path.getsize(path) - TAIL_BYTES))
-        return bool(re.search(rb'"tool_use_id": ?"%s"' % re.escape(tool_use_id).encode(), file.read(TAIL_BYTES)))
+        tail = file.read(TAIL_BYTES).decode("utf-8", "replace").replace('": "', '":"')
+    return f'"id":"{event["tool_use_id"]}"' in tail and f'"tool_use_id":"{other}"' not in tail
 
 
 def open_state(event: "dict[str, Any]") -> "tuple[int, dict[str, Any], dict[str, Any], int]":
@@ -441,7 +440,7 @@ def on_call(event: "dict[str, Any]") -> int:
     if not still_holds(call, time.time(), look_of(event)):
         del kept[key]
         return save_state(event, fd, kept, turn, changed)
-    if not call["over"] and not was_answered(event, call["id"]):
+    if not call["over"] and in_one_message(event, call["id"]):
         return 0
     call.update(denied=call["denied"] + 1, denied_id=event.get("tool_use_id"))
     save_state(event, fd, kept, turn, changed)

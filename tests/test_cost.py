@@ -174,13 +174,14 @@ class Transcripts(support.HookTest):
                 self.assertGreater(sum(reads), recover.TAIL_BYTES // 2)
                 self.assertLessEqual(sum(reads), recover.TAIL_BYTES)
 
-    def test_the_coach_finds_a_result_at_the_end_and_reads_no_more_than_its_limit(self) -> None:
-        row = {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_1"}]}}
-        path = self.large(b"\n" + support.encode(row))
-        for call, answered in (("toolu_1", True), ("toolu_2", False)):
+    def test_the_coach_finds_a_batch_at_the_end_and_reads_no_more_than_its_limit(self) -> None:
+        call = {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "toolu_2"}]}}
+        result = {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_1"}]}}
+        for rows, together in (([call], True), ([result, call], False), ([], False)):
+            path = self.large(b"\n" + b"".join(map(support.encode, rows)))
             with self.counted() as reads:
-                found = coach.was_answered({"transcript_path": str(path)}, call)
-            self.assertEqual(found, answered)
+                found = coach.in_one_message({"transcript_path": str(path), "tool_use_id": "toolu_2"}, "toolu_1")
+            self.assertEqual(found, together)
             self.assertGreater(sum(reads), 100)
             self.assertLessEqual(sum(reads), coach.TAIL_BYTES)
 

@@ -1306,35 +1306,41 @@ class Coaching(Hooks):
                 path.unlink(missing_ok=True)
                 self.assertEqual(self.coach.nothing_to_do(raw), not command, name)
 
-    def test_whether_the_model_has_got_a_calls_result(self) -> None:
+    def test_whether_two_calls_stand_in_one_message(self) -> None:
         def answered(call: str) -> dict[str, Any]:
             return {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": call}]}}
 
-        asked = said("m", {"type": "tool_use", "id": "t1"}, {"type": "tool_use", "id": "t12"})
+        one, two = (said("m", {"type": "tool_use", "id": call}) for call in ("t1", "t2"))
         event = {"tool_use_id": "t2", "transcript_path": str(self.transcript)}
-        for what, rows, found in (
-            ("the call alone", [asked], False),
-            ("its result", [asked, answered("t1")], True),
-            ("more after it", [asked, answered("t1"), asked, "x" * 900_000], True),
-            ("another's result", [asked, answered("t12"), answered("xt1"), answered("")], False),
-            ("too long ago", [answered("t1"), "x" * 1_000_000], False),
+        for what, rows, together in (
+            ("both calls", [one, two], True),
+            ("both, and other results", [answered("t12"), answered("t2"), answered(""), one, two], True),
+            ("the second after the first one's result", [one, answered("t1"), two], False),
+            ("the second not there yet", [one], False),
+            ("nor the result", [one, answered("t1")], False),
+            ("another call", [one, said("m", {"type": "tool_use", "id": "t22"})], False),
+            ("the second in other words", [one, {"toolUseID": "t2"}, answered("t2")], False),
             ("nothing", [], False),
+            ("much after them", [one, two, "x" * 900_000], True),
+            ("too much after them", [one, two, "x" * 1_000_000], False),
         ):
             with self.subTest(what):
                 self.write(*rows)
-                self.assertEqual(self.coach.was_answered(event, "t1"), found)
-        self.transcript.write_text('{"tool_use_id":"t1"}')
-        self.assertTrue(self.coach.was_answered(event, "t1"))
-        self.assertFalse(self.coach.was_answered(event, "t."))
-        self.assertFalse(self.coach.was_answered({**event, "agent_id": "a1"}, "t1"))
+                self.assertEqual(self.coach.in_one_message(event, "t1"), together)
+        self.transcript.write_bytes(b'\xff{"id":"t2"}')
+        self.assertTrue(self.coach.in_one_message(event, "t1"))
+        self.transcript.write_bytes(b'{"id":"t2"}{"tool_use_id":"t1"}')
+        self.assertFalse(self.coach.in_one_message(event, "t1"))
         own = self.folder / "transcript" / "subagents" / "agent-a1.jsonl"
         own.parent.mkdir(parents=True)
         self.addCleanup(shutil.rmtree, own.parent.parent)
-        own.write_text(json.dumps(answered("t3")))
-        self.assertTrue(self.coach.was_answered({**event, "agent_id": "a1"}, "t3"))
-        self.assertFalse(self.coach.was_answered({**event, "agent_id": "a2"}, "t3"))
+        own.write_text(json.dumps(two))
+        self.assertTrue(self.coach.in_one_message({**event, "agent_id": "a1"}, "t1"))
+        own.write_text(json.dumps(answered("t1")) + json.dumps(two))
+        self.assertFalse(self.coach.in_one_message({**event, "agent_id": "a1"}, "t1"))
+        self.assertTrue(self.coach.in_one_message({**event, "agent_id": "a2"}, "t1"))
         for path in ("/nowhere", "a\0b", str(self.folder), ""):
-            self.assertFalse(self.coach.was_answered({**event, "transcript_path": path}, "t1"))
+            self.assertTrue(self.coach.in_one_message({**event, "transcript_path": path}, "t1"))
 
     def test_the_command_and_what_it_says(self) -> None:
         off = self.folder / "home" / ".claude" / "tool-coach.off"
