@@ -61,8 +61,8 @@ ACTION_LOG = "toolcall-hooks.log"  # file in the config folder, one line per act
 # status only beside a word that makes it one, so that a row of data with a 503 in it does not.
 PASSING = (
     r"\w*time[sd]?[-_ ]?out(?:s|error|exception)?|deadline ?exceeded|upstream connect|broken pipe|fetch failed",
-    r"E(?:TIMEDOUT|AI_AGAIN|PIPE|BUSY|AGAIN|MFILE|NOTFOUND|CONN\w+|NET\w+|HOST\w+)|socket hang ?up",
-    r"(?:net::)?ERR_(?:NETWORK|CONNECTION|TIMED)\w*|(?:dis|not )connected|network (?:error|is unreachable)",
+    r"E(?:AI_AGAIN|PIPE|BUSY|AGAIN|MFILE|NOTFOUND|CONN\w+|NET\w+|HOST\w+)|socket hang ?up",
+    r"(?:net::)?ERR_(?:NETWORK|CONNECTION)\w*|(?:dis|not )connected|network (?:error|is unreachable)",
     r"(?:connection|socket|stream|transport|channel)\b[^.\n]{0,20}\b(?:closed|reset|refused|lost|dropped|abort\w*|error)",
     r"connection terminated|(?:could not|cannot|unable to|failed to) connect|quota|resource[ _]exhausted",
     r"rate[-_ ]?limit\w*|too many (?:requests|connections|open files)|overloaded\w*|throttl\w+",

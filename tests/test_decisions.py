@@ -576,12 +576,12 @@ class Calls(unittest.TestCase):
                 self.assertEqual(coach.still_holds({"at": at, "look": look}, NOW, ["/w", 1]), holds)
 
     def test_what_outlives_a_success(self) -> None:
-        kept = {tool: {"tool": tool} for tool in ("Read", "mcp__a__get", "mcp__ab__get", "mcp__b__get")}
+        kept = {tool: {"tool": tool} for tool in ("Read", "mcp__a__get", "mcp__a_b__get", "mcp__b__get")}
         for tool, left in (
             ("Write", []),
             ("Bash", []),
-            ("mcp__a__set", ["Read", "mcp__ab__get", "mcp__b__get"]),
-            ("mcp__ab__c__set", ["Read", "mcp__a__get", "mcp__b__get"]),
+            ("mcp__a__set", ["Read", "mcp__a_b__get", "mcp__b__get"]),
+            ("mcp__a_b__c__set", ["Read", "mcp__a__get", "mcp__b__get"]),
             ("mcp__c__set", list(kept)),
         ):
             with self.subTest(tool):
@@ -1358,6 +1358,11 @@ class Coaching(Hooks):
                 answer = self.send("UserPromptExpansion", command_name=name, command_args=wish)
                 self.assertEqual(answer, {"decision": "block", "reason": reason})
                 self.assertEqual(off.exists(), is_off)
+        off.unlink(missing_ok=True)
+        os.mkfifo(off)  # whatever stands there, it is off, and nobody waits for a reader
+        answer = self.send("UserPromptExpansion", command_name="tool-coach", command_args="off")
+        self.assertEqual(answer["reason"], "tool-coach is off")
+        off.unlink()
         for name in ("my-tool-coach", "tool-coach:x", ""):
             self.assertEqual(self.send("UserPromptExpansion", command_name=name, command_args="tool-coach off"), {})
         shutil.rmtree(off.parent)
@@ -1458,6 +1463,11 @@ class Coaching(Hooks):
 
 class Passing(unittest.TestCase):
     """Each part of the patterns of passing errors, by words that nothing else in them fits."""
+
+    def test_they_are_looked_for_at_both_ends_of_a_long_error(self) -> None:
+        for before, after, passing in ((3980, 9999, True), (4000, 9999, False), (9999, 980, True), (9999, 1000, False)):
+            with self.subTest(before=before, after=after):
+                self.assertEqual(coach.is_passing("x " * (before // 2) + "deadlock" + " x" * (after // 2)), passing)
 
     def test_each_word_that_tells_a_passing_error(self) -> None:
         lost = [
