@@ -37,8 +37,9 @@ import time
 
 TYPE_CHECKING = False  # typing is for the type checker alone: importing it would double the start time
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any, Callable
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+    from typing import Any
 
 __version__ = "1.0.0"
 
@@ -657,9 +658,6 @@ HANDLERS = {"Stop": on_stop, "SubagentStop": on_stop, "StopFailure": on_stop_fai
 
 # --- Maintenance of both hooks: install, uninstall, status ------------------------------------------------
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 JUDGED = "^(?!(Bash|PowerShell)$)"  # a matcher: for the two left out no process is started
 RECOVER, COACH = "recover_malformed_toolcall.py", "tool_coach.py"
 EVENTS: "dict[str, dict[str, dict[str, Any]]]" = {
@@ -694,7 +692,7 @@ The tool-coach hook answers this command itself. That you read this means that t
 """
 
 
-def path_of(*names: str) -> "Path":
+def config_path(*names: str) -> "Path":
     """Return a path: in the client's config folder, if it is not absolute."""
     from pathlib import Path
 
@@ -703,7 +701,7 @@ def path_of(*names: str) -> "Path":
 
 def beside(name: str) -> "Path":
     """Return the path of a file that lies, or would lie, beside this one."""
-    return path_of(os.path.abspath(__file__)).with_name(name)
+    return config_path(os.path.abspath(__file__)).with_name(name)
 
 
 def read_text(path: "Path") -> str:
@@ -815,7 +813,7 @@ def write_files(changes: "list[tuple[Path, str, int]]", dry_run: bool) -> None:
     import tempfile
 
     for link, text, mode in changes:
-        former, path = read_text(link), path_of(os.path.realpath(link))
+        former, path = read_text(link), config_path(os.path.realpath(link))
         if text == former:
             print("as it is", path)
             continue
@@ -826,7 +824,7 @@ def write_files(changes: "list[tuple[Path, str, int]]", dry_run: bool) -> None:
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="toolcall-hooks-", dir=path.parent) as folder:
-            new = path_of(folder, path.name)
+            new = config_path(folder, path.name)
             new.touch(0o600)
             new.write_bytes(text.encode("utf-8", "surrogateescape"))
             os.chmod(new, stat.S_IMODE(path.stat().st_mode) if former else mode)
@@ -847,7 +845,7 @@ def remove_files(files: "list[Path]", dry_run: bool) -> None:
             file.unlink()
     for folder in () if dry_run else ("hooks", "commands"):
         with contextlib.suppress(OSError):  # it is not empty, or a link
-            path_of(folder).rmdir()
+            config_path(folder).rmdir()
 
 
 def constants_of(source: str) -> "dict[str, str]":
@@ -881,7 +879,7 @@ def is_ours(companion: "Path") -> bool:
     """Tell whether a companion is missing, or as this script or the installed one came with it; say so if it is not."""
     import hashlib
 
-    text, sources = read_text(companion), read_text(path_of(__file__)) + read_text(path_of("hooks", RECOVER))
+    text, sources = read_text(companion), read_text(config_path(__file__)) + read_text(config_path("hooks", RECOVER))
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
     if not text or digest in sources or f'"""{text}"""' in sources:
         return True
@@ -913,7 +911,7 @@ def install(scripts: "list[str]", path: "Path", options: "Any") -> int:
         changes += copies(script)
         for event in EVENTS[script]:
             if SINCE.get(event, client) <= client:
-                wanted.append((event, group_of(script, event, str(path_of("hooks")))))
+                wanted.append((event, group_of(script, event, str(config_path("hooks")))))
             else:
                 print("not yet ", event, "which this client does not know; install again after an update")
     text, after, _ = edited(path, scripts, wanted)
@@ -926,7 +924,7 @@ def install(scripts: "list[str]", path: "Path", options: "Any") -> int:
 
 def copies(script: str) -> "list[tuple[Path, str, int]]":
     """Return the changes that put a script and its companion in their places; what the user edited is kept."""
-    target, companion = path_of("hooks", script), path_of(COMPANIONS[script])
+    target, companion = config_path("hooks", script), config_path(COMPANIONS[script])
     old = read_text(target)
     text, names = upgraded(read_text(beside(script)), old)
     changes: "list[tuple[Path, str, int]]" = [(target, text, 0o755)]
@@ -947,7 +945,7 @@ def uninstall(scripts: "list[str]", path: "Path", options: "Any") -> int:
     import re
 
     text, after, left = edited(path, scripts, [])
-    backup, hooks = path.with_name(path.name + BACKUP), path_of("hooks")
+    backup, hooks = path.with_name(path.name + BACKUP), config_path("hooks")
     former, same = read_settings(backup)
     if former and after != text and content_of(same) == content_of(left):
         after = former
@@ -957,13 +955,13 @@ def uninstall(scripts: "list[str]", path: "Path", options: "Any") -> int:
     named = re.findall(r"[/\\](recover_malformed_toolcall\.py|tool_coach\.py)[\"'\\\s]", hooked)
     files = [] if registered(left, path) else [backup]
     for script in scripts:
-        companion = path_of(COMPANIONS[script])
+        companion = config_path(COMPANIONS[script])
         if script in named:
             print("keep    ", hooks / script, "which settings still name")
             continue
-        files += [hooks / script, hooks / (script + ".old"), *path_of(STATE_DIR).glob(STATES[script])]
+        files += [hooks / script, hooks / (script + ".old"), *config_path(STATE_DIR).glob(STATES[script])]
         files += [companion] if is_ours(companion) else []
-        files += [path_of("tool-coach.off")] if script == COACH else []
+        files += [config_path("tool-coach.off")] if script == COACH else []
     files += [] if named else record_files()
     if hooks.is_symlink():  # to a folder of the user's
         files = [file for file in files if file.parent != hooks]
@@ -982,15 +980,15 @@ def record_files() -> "list[Path]":
     """Return the files of the record, by the ACTION_LOG of the installed script."""
     import re
 
-    found = re.search(r'^ACTION_LOG = "([^"]+)"', read_text(path_of("hooks", RECOVER)), re.M)
+    found = re.search(r'^ACTION_LOG = "([^"]+)"', read_text(config_path("hooks", RECOVER)), re.M)
     name = found[1] if found else ACTION_LOG or "toolcall-hooks.log"
-    return [path_of(name), path_of(name + ".old")]
+    return [config_path(name), config_path(name + ".old")]
 
 
 def settings_files(path: "Path") -> "list[Path]":
     """Return the settings files that the client reads here: the one at path, the user's, the project's two."""
-    files = path_of("settings.json"), ".claude/settings.json", ".claude/settings.local.json"
-    return [path, *(path_of(os.path.realpath(file)) for file in files)]
+    files = config_path("settings.json"), ".claude/settings.json", ".claude/settings.local.json"
+    return [path, *(config_path(os.path.realpath(file)) for file in files)]
 
 
 def status(scripts: "list[str]", path: "Path", options: "Any") -> int:
@@ -1015,7 +1013,7 @@ def status(scripts: "list[str]", path: "Path", options: "Any") -> int:
         lines += examine(script, places, [*files[:2], *plugin], client)
     if lines.count("  not registered") == len(scripts):
         lines.append("WRONG: no hook is registered")
-    if path_of("tool-coach.off").exists():
+    if config_path("tool-coach.off").exists():
         lines.append("the coach is switched off")
     record = record_of("".join(map(read_text, record_files())))
     wrong = [line for line in lines if line.startswith("WRONG")]
@@ -1038,7 +1036,7 @@ def examine(
     """
     import hashlib
 
-    source, file = beside(script), path_of("hooks", script)
+    source, file = beside(script), config_path("hooks", script)
     file = file if file.exists() else source
     text = read_text(file)
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
@@ -1133,12 +1131,12 @@ def plugin_files(places: "Iterable[dict[str, Any]]") -> "list[Path]":
     import json
 
     try:
-        known = json.loads(read_text(path_of("plugins/installed_plugins.json")))["plugins"]
+        known = json.loads(read_text(config_path("plugins/installed_plugins.json")))["plugins"]
         for settings in places:
             for name, enabled in settings.get("enabledPlugins", {}).items():
                 if enabled and name.startswith("toolcall-hooks@"):
                     install = known[name][0] if isinstance(known[name], list) else known[name]
-                    return sorted(path_of(install["installPath"], ".claude-plugin").glob("hooks*.json"))
+                    return sorted(config_path(install["installPath"], ".claude-plugin").glob("hooks*.json"))
     except (ValueError, AttributeError, LookupError, TypeError):  # there is none, or it has another shape
         pass
     return []
@@ -1176,7 +1174,7 @@ def maintain(argv: "list[str]") -> int:
     parser.add_argument("--dry-run", action="store_true", help="say what would be changed, and change nothing")
     parser.add_argument("--json", action="store_true", help="status for a bug report")
     options = parser.parse_args(argv)
-    path = path_of(os.path.realpath(options.settings or path_of("settings.json")))
+    path = config_path(os.path.realpath(options.settings or config_path("settings.json")))
     try:
         return run[options.command]([options.only] if options.only else list(EVENTS), path, options)
     except (OSError, ValueError) as error:
