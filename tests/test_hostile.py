@@ -585,6 +585,15 @@ class Windows(HostileTest):
             [next(iter(answer.out or {"-": 0})) for answer in answers], ["decision"] * 10 + ["systemMessage"]
         )
 
+    def test_a_state_that_another_process_holds_is_waited_for_there_too(self) -> None:
+        import fcntl
+
+        hasty = copy_script(RECOVER, self.home, WAIT_SEC=0.3)
+        with (self.folder / f"cc-recover-{self.session}.json").open("w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assert_quiet(self.run_there(hasty, self.stop()))
+        self.assert_block(self.run_there(hasty, self.stop()))
+
     def test_a_change_lets_a_call_run_there_too(self) -> None:
         self.assert_quiet(self.run_there(COACH, self.failure()))
         self.assert_quiet(self.run_there(COACH, self.batch()))
