@@ -180,10 +180,9 @@ def mask_spans(paragraph: str) -> str:
         first = argument.match(paragraph, call.end())
         if call.start() < end or not first:
             continue
-        end = first.end()
         before = paragraph[max(0, call.start() - 200) : call.start()]
         if not re.search(r"[`\x01](?:\s?|[^\s`\x01]\S{0,39}\s+)\Z", before):  # else the call is what a span begins with
-            closing = closer.search(paragraph, end) if closed else None
+            closing = closer.search(paragraph, first.end()) if closed else None
             closed = closing is not None  # if one has no closing tag, none after it has
             if closing or len(before.rpartition("\n")[2].split()) <= 1:
                 end = closing.end() if closing else len(paragraph)

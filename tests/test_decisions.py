@@ -69,6 +69,21 @@ class Tags(unittest.TestCase):
             with self.subTest(what):
                 self.assertIsNone(find(text))
 
+    def test_a_lost_bracket_may_have_one_word_before_it(self) -> None:
+        lost = leak()[1:]
+        for before, found in (("", "Bash"), ("court ", "Bash"), ("x ", "Bash"), ("a b ", None), ("a b\n", "Bash")):
+            with self.subTest(before):
+                self.assertEqual(find(before + lost), found)
+
+    def test_a_call_reaches_to_its_own_closing_tag(self) -> None:
+        call = opener("Bash") + argument("c", "a `b")
+        text = f"{END} {call}{END} and a `{END}"
+        self.assertEqual(recover.mask_code(text), text)
+
+    def test_a_bare_mark_of_a_quotation_is_none(self) -> None:
+        for text, masked in ((">", ">"), ("> ", "> "), ("> a", "\0\0\0"), (">a", "\0\0")):
+            self.assertEqual(recover.mask_code(text), masked)
+
     def test_what_is_no_call_hides_none_behind_it(self) -> None:
         for text in (
             opener("") + argument("a", "b") + END,
