@@ -391,7 +391,7 @@ def quick_field(raw: bytes, name: str) -> str:
 
 def state_path(hook: str, *ids: str) -> str:
     """Return the path of the state of one session (and subagent); no id leads out of STATE_DIR."""
-    name = os.path.basename(".".join(filter(None, ids)))
+    name = os.path.basename(".".join(filter(None, ids)))[:200]
     return os.path.join(STATE_DIR, f"cc-{hook}-{name}.json")
 
 
@@ -478,8 +478,9 @@ def append_line(log: str, *words: str) -> None:
     """Append a line to a log in the config folder ("" = none): the time and the words, set apart by tabs; rotate a
     full log. Never raises OSError."""
     path = os.path.join(config_folder(), log)
-    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = b"\t".join(word[:100].encode("unicode_escape") or b"-" for word in (when, *words))
+    line = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()).encode()
+    for word in words:
+        line += b"\t" + (word[:100].encode("unicode_escape") or b"-")
     try:
         fd = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.write(fd, line + b"\n")
@@ -727,7 +728,7 @@ def read_settings(path: "Path") -> "tuple[str, dict[str, Any]]":
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 0) or data.count(b"\n", 0, getattr(error, "start", 0)) + 1
         raise ValueError(f"{path}:{line}: not a JSON object: {error}; it is left as it is") from None
-    registered(settings, path)
+    registered(settings, path)  # it checks the shape of the hooks
     return text, settings
 
 
@@ -835,13 +836,11 @@ def remove_files(files: "list[Path]", dry_run: bool) -> None:
     import contextlib
 
     for file in files:
-        try:
-            os.close(open_private(str(file), os.O_RDONLY))
-        except OSError:  # missing, or planted there: a link, a folder, another user's
-            continue
-        print("remove  ", file)
-        if not dry_run:
-            file.unlink()
+        info = file.lstat() if os.path.lexists(file) else None
+        if info and stat.S_ISREG(info.st_mode) and (os.name == "nt" or info.st_uid == os.geteuid()):
+            print("remove  ", file)
+            if not dry_run:
+                file.unlink()
     for folder in () if dry_run else ("hooks", "commands"):
         with contextlib.suppress(OSError):  # it is not empty, or a link
             config_path(folder).rmdir()
@@ -856,7 +855,7 @@ def constants_of(source: str) -> "dict[str, str]":
     try:
         for node in ast.parse("\n".join(lines)).body:
             text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
-            name = text.partition(" = ")[0]
+            name = text.partition("=")[0].strip()
             if compile(text, name, "exec").co_names == (name,):  # it names nothing else
                 found[name] = text
     except (SyntaxError, ValueError):  # ValueError: a NUL, before 3.11.4
@@ -880,7 +879,7 @@ def is_ours(companion: "Path") -> bool:
 
     text, sources = read_text(companion), read_text(config_path(__file__)) + read_text(config_path("hooks", RECOVER))
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
-    if not text or digest in sources or f'"""{text}"""' in sources:
+    if text in ("", SLASH_COMMAND) or digest in sources or f'"""{text}"""' in sources:
         return True
     print("keep    ", companion, "which is yours")
     return False
@@ -889,10 +888,15 @@ def is_ours(companion: "Path") -> bool:
 def client_version() -> "tuple[tuple[int, ...], str]":
     """Return the version of the client on PATH, a high one if there is none, and why it is too old, "" if it is not."""
     import re
+    import shutil
     import subprocess
 
-    run = subprocess.run("claude --version", shell=True, check=False, capture_output=True, errors="replace")
-    found = re.match(r"(\d+)\.(\d+)\.(\d+)", run.stdout)
+    command, said = [shutil.which("claude") or "claude", "--version"], ""
+    try:
+        said = subprocess.run(command, check=False, capture_output=True, errors="replace", timeout=30).stdout
+    except (OSError, subprocess.SubprocessError):
+        pass
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", said)
     version = tuple(map(int, found.groups())) if found else (9,)
     reason = "before 2.1.104 one event that it does not know silences every hook of a file"
     return version, f"claude {found[0]} is too old: {reason}" if found and version < OLDEST_CLIENT else ""
@@ -950,7 +954,12 @@ def uninstall(scripts: "list[str]", path: "Path", options: "Any") -> int:
         after = former
     hooked = str(left.get("hooks"))
     for file in settings_files(path)[1:]:
-        hooked += read_text(file) if file != path else ""
+        try:
+            hooked += str(read_settings(file)[1].get("hooks")) if file != path else ""
+        except ValueError:  # it may be mended later
+            hooked += read_text(file)
+        except OSError as error:
+            print("passed over:", error)
     named = re.findall(r"[/\\](recover_malformed_toolcall\.py|tool_coach\.py)[\"'\\\s]", hooked)
     files = [] if registered(left, path) else [backup]
     for script in scripts:
@@ -962,7 +971,8 @@ def uninstall(scripts: "list[str]", path: "Path", options: "Any") -> int:
         files += [companion] if is_ours(companion) else []
         files += [config_path("tool-coach.off")] if script == COACH else []
     files += [] if named else record_files()
-    if hooks.is_symlink():  # to a folder of the user's
+    if hooks.is_symlink():
+        print("keep     what is in", hooks, "which is a link to a folder of yours")
         files = [file for file in files if file.parent != hooks]
     write_files([(path, after, 0)], options.dry_run)
     remove_files(files, options.dry_run)
@@ -998,21 +1008,19 @@ def status(scripts: "list[str]", path: "Path", options: "Any") -> int:
     lines, places, files = [f"Python {sys.version.split()[0]}"], {}, settings_files(path)
     if problem:
         lines.append(f"WRONG: {problem}")
-    for file in dict.fromkeys(files):
+    plugin = plugin_files(files)
+    for file in dict.fromkeys([*files, *plugin]):
         try:
             places[file] = read_settings(file)[1]
             if places[file].get("disableAllHooks"):
                 lines.append(f"WRONG: disableAllHooks is set in {file}")
         except (OSError, ValueError) as error:
             lines.append(f"WRONG: {error}")
-    plugin = plugin_files(places.values())
-    for file in plugin:
-        places[file] = read_settings(file)[1]
     for script in scripts:
         lines += examine(script, places, [*files[:2], *plugin], client)
     if lines.count("  not registered") == len(scripts):
         lines.append("WRONG: no hook is registered")
-    if config_path("tool-coach.off").exists():
+    if os.path.lexists(config_path("tool-coach.off")):
         lines.append("the coach is switched off")
     record = record_of("".join(map(read_text, record_files())))
     wrong = [line for line in lines if line.startswith("WRONG")]
@@ -1031,12 +1039,14 @@ def examine(
 ) -> "list[str]":
     """Return lines that say of a script what is installed, where it is registered, what is WRONG, and the proof.
 
+    trusted: the user's own settings files, two, and the plugin's.
     What only the current folder registers is not run: a hostile repository may have put it there.
     """
     import hashlib
 
-    source, file = beside(script), config_path("hooks", script)
-    file = file if file.exists() else source
+    source, copies = beside(script), [config_path("hooks", script)]
+    copies += [place.parent.parent / script for place in trusted[2:]]  # the plugin's
+    file = next((copy for copy in copies if copy.exists()), source)
     text = read_text(file)
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
     version = text.partition('__version__ = "')[2].partition('"')[0]
@@ -1125,18 +1135,18 @@ def outcome_of(command: str, events: str, fields: "dict[str, Any]", place: "Path
                 os.remove(state)
 
 
-def plugin_files(places: "Iterable[dict[str, Any]]") -> "list[Path]":
-    """Return the files in which the plugin registers its hooks, [] if none of some settings enables it."""
+def plugin_files(files: "list[Path]") -> "list[Path]":
+    """Return the files in which the plugin registers its hooks, [] if none of some settings files enables it."""
     import json
 
     try:
         known = json.loads(read_text(config_path("plugins/installed_plugins.json")))["plugins"]
-        for settings in places:
-            for name, enabled in settings.get("enabledPlugins", {}).items():
+        for file in files:
+            for name, enabled in read_settings(file)[1].get("enabledPlugins", {}).items():
                 if enabled and name.startswith("toolcall-hooks@"):
                     install = known[name][0] if isinstance(known[name], list) else known[name]
                     return sorted(config_path(install["installPath"], ".claude-plugin").glob("hooks*.json"))
-    except (ValueError, AttributeError, LookupError, TypeError):  # there is none, or it has another shape
+    except (OSError, ValueError, AttributeError, LookupError, TypeError):  # there is none, or it has another shape
         pass
     return []
 
@@ -1184,7 +1194,7 @@ def main(argv: "list[str]") -> int:
     """Answer the hook event on stdin (no arguments), or run a maintenance command."""
     if argv:
         return maintain(argv)
-    if sys.stdin and sys.stdin.isatty():
+    if os.isatty(0):
         print(__doc__)
         return 0
     # A hook has nothing to tidy up, and the interpreter's tidy end is a tenth of its time.

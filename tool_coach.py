@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"
 
-# --- Constants you may edit; an upgrade keeps your values -------------------------------------------------
+# --- Constants you may edit; an upgrade keeps your values ---
 
 KEEP_SEC = 600  # seconds that a failed call is kept
 HAND_BACK_AFTER = 5  # denials or refusals of one call, then the turn ends; 0 = never
@@ -75,7 +75,7 @@ PASSING = (
     r"hook error|blocked by|doesn't want to|was rejected|denied by|permission to use",
 )
 
-# --- Constants that follow the client ---------------------------------------------------------------------
+# --- Constants that follow the client ---
 
 LABELLED = ("Agent", "Task", "Monitor")  # their description only labels the call and is not compared
 NOT_JUDGED = ("Bash", "PowerShell")
@@ -90,7 +90,7 @@ IDLE = b'{"kept": {}'  # how the state of a session with nothing kept begins
 REFUSED = "<tool_use_error>"  # what the client puts before a refusal (2.1.122 to 2.1.332)
 
 
-# --- Pure part --------------------------------------------------------------------------------------------
+# --- Pure part ---
 
 
 def is_passing(error: str) -> bool:
@@ -106,9 +106,9 @@ def key_of(event: "dict[str, Any]", call: "dict[str, Any]") -> str:
     import hashlib
     import json
 
-    tool, tool_input = call["tool_name"], {**call["tool_input"]}
-    if tool in LABELLED:
-        tool_input["description"] = ""
+    tool, tool_input = call["tool_name"], call["tool_input"]
+    if tool in LABELLED and isinstance(tool_input, dict):
+        tool_input = {**tool_input, "description": ""}
     what = json.dumps([event.get("agent_id"), tool, tool_input], sort_keys=True)
     return hashlib.sha256(what.encode()).hexdigest()
 
@@ -129,7 +129,8 @@ def still_holds(call: "dict[str, Any]", now: float, look: "list[Any]") -> bool:
 
 def outlive(kept: "dict[str, Any]", tool: str) -> "dict[str, Any]":
     """Return the kept calls that a success of tool says nothing of: an MCP tool's speaks for its server only."""
-    touched = tool[: tool.find("__", 5) + 2] if tool.startswith("mcp__") else ""
+    server = "__".join(tool.split("__")[:2]) + "__"
+    touched = server if tool.startswith("mcp__") else ""  # what the names of the calls begin with that it speaks for
     return {key: call for key, call in kept.items() if not call["tool"].startswith(touched)}
 
 
@@ -152,9 +153,9 @@ HAND_BACK = (
 )
 
 
-# --- Effects ----------------------------------------------------------------------------------------------
+# --- Effects ---
 
-# --- Shared by both scripts, letter for letter: begin -----------------------------------------------------
+# --- Shared by both scripts, letter for letter: begin ---
 
 STATE_DIR = "/tmp" if os.name == "posix" else os.environ.get("TEMP", ".")
 WAIT_SEC = 2.0  # seconds to wait for an event on a stdin left open, and for another hook that holds the state
@@ -191,7 +192,7 @@ def quick_field(raw: bytes, name: str) -> str:
 
 def state_path(hook: str, *ids: str) -> str:
     """Return the path of the state of one session (and subagent); no id leads out of STATE_DIR."""
-    name = os.path.basename(".".join(filter(None, ids)))
+    name = os.path.basename(".".join(filter(None, ids)))[:200]
     return os.path.join(STATE_DIR, f"cc-{hook}-{name}.json")
 
 
@@ -278,8 +279,9 @@ def append_line(log: str, *words: str) -> None:
     """Append a line to a log in the config folder ("" = none): the time and the words, set apart by tabs; rotate a
     full log. Never raises OSError."""
     path = os.path.join(config_folder(), log)
-    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    line = b"\t".join(word[:100].encode("unicode_escape") or b"-" for word in (when, *words))
+    line = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()).encode()
+    for word in words:
+        line += b"\t" + (word[:100].encode("unicode_escape") or b"-")
     try:
         fd = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.write(fd, line + b"\n")
@@ -314,7 +316,7 @@ def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dic
         return 0
 
 
-# --- Shared by both scripts, letter for letter: end -------------------------------------------------------
+# --- Shared by both scripts, letter for letter: end ---
 
 
 def path_of(event: "dict[str, Any]") -> str:
@@ -328,7 +330,7 @@ def switch_path() -> str:
 
 
 def switch(wish: str) -> str:
-    """Switch the coach "on" or "off" for every session; say what it is. SystemExit if the folder does not take it."""
+    """Switch the coach "on" or "off" for every session; say what it is, or why the config folder does not take it."""
     path = switch_path()
     try:
         if wish == "off" and not os.path.lexists(path):
@@ -337,7 +339,7 @@ def switch(wish: str) -> str:
         elif wish == "on" and os.path.lexists(path):
             os.remove(path)
     except OSError as error:
-        raise SystemExit(f"tool-coach could not be switched {wish}: {error.filename}: {error.strerror}") from None
+        return f"tool-coach could not be switched {wish}: {error.filename}: {error.strerror}"
     return "tool-coach is " + ("off" if os.path.lexists(path) else "on")
 
 
@@ -347,20 +349,22 @@ def look_of(event: "dict[str, Any]") -> "list[Any]":
     looks: "list[Any]" = [text_of(event, "cwd")]
     for name in PATH_FIELDS:
         try:
-            info = os.stat(os.path.join(looks[0], event["tool_input"][name]))
+            info = os.stat(os.path.join(looks[0], event["tool_input"].get(name) or "\0"))
             looks.append([name, info.st_size, info.st_mtime_ns, info.st_mode])
-        except (OSError, ValueError, LookupError, TypeError):
+        except (OSError, ValueError, TypeError):
             continue
     return looks
 
 
 def in_one_message(event: "dict[str, Any]", other: str) -> bool:
-    """Tell whether a call stands in one message with an earlier one of its agent; True if that can't be read.
+    """Tell whether a call stands in one message with another of its agent; True if the transcript can't be read.
 
-    Asked where no PostToolBatch has told. When the second of two serial calls of one message is about to run, it is in
-    the transcript, and the first one's result is not; else the result precedes it (2.1.104 to 2.1.332).
+    Asked where no PostToolBatch has told. Both calls' rows are there when the second of two serial calls is about to
+    run, with the message's id (2.1.104 to 2.1.332); the first one's result may be there, too.
     """
-    path = text_of(event, "transcript_path")
+    import json
+
+    path, own = text_of(event, "transcript_path"), event.get("tool_use_id")
     if event.get("agent_id"):
         path = f"{path[:-6]}/subagents/agent-{event['agent_id']}.jsonl"
     if not os.path.isfile(path):
@@ -368,7 +372,8 @@ def in_one_message(event: "dict[str, Any]", other: str) -> bool:
     with open(path, "rb") as file:
         file.seek(max(0, os.path.getsize(path) - TAIL_BYTES))
         tail = file.read(TAIL_BYTES).decode("utf-8", "replace").replace('": "', '":"')
-    return f'"id":"{event["tool_use_id"]}"' in tail and f'"tool_use_id":"{other}"' not in tail
+    rows = [row for row in tail.split("\n") if f'"id":"{own}"' in row or f'"id":"{other}"' in row]
+    return len(rows) > 1 and len({json.loads(row)["message"]["id"] for row in rows}) == 1
 
 
 def open_state(event: "dict[str, Any]") -> "tuple[int, dict[str, Any], dict[str, Any], int]":
@@ -410,16 +415,13 @@ def tell(event: "dict[str, Any]", answer: "dict[str, str]", line: str, tool: str
     return say(output)
 
 
-# --- Handlers: what happens on each event -----------------------------------------------------------------
+# --- Handlers: what happens on each event ---
 
 
 def nothing_to_do(raw: bytes) -> bool:
     """Tell from the raw event alone that nothing is kept that it concerns; parsing costs more than all else."""
-    name = quick_field(raw, "hook_event_name")
-    if name == "UserPromptExpansion":
-        return b"tool-coach" not in raw
-    path = state_path("tool-coach", quick_field(raw, "session_id"))
-    if os.path.lexists(switch_path()):
+    name, path = quick_field(raw, "hook_event_name"), state_path("tool-coach", quick_field(raw, "session_id"))
+    if os.path.lexists(switch_path()) and name != "UserPromptExpansion":
         if os.path.lexists(path):
             os.remove(path)  # while off nobody notes changes, so what was kept is worth nothing when it is on again
         return True
@@ -450,12 +452,12 @@ def on_call(event: "dict[str, Any]") -> int:
 
 def on_failure(event: "dict[str, Any]") -> int:
     """Keep a call that ran and failed, unless its error may pass or is older than the last change; note the third."""
-    tool, error = event["tool_name"], event["error"]
+    tool, error = event["tool_name"], text_of(event, "error")
     if tool in NOT_KEPT or event.get("is_interrupt") or is_passing(error):
         return 0
     key, started = key_of(event, event), time.time() - event.get("duration_ms", 0) / 1000  # not in 2.1.104
-    call = {"tool": tool, "error": quote(error), "at": started, "look": look_of(event), "denied": 0, "denied_id": ""}
-    call.update(agent=event.get("agent_id"), id=text_of(event, "tool_use_id"), over=False)
+    call = {"tool": tool, "error": quote(error), "at": started, "look": look_of(event), "agent": event.get("agent_id")}
+    call.update(id=event.get("tool_use_id"), denied=0, denied_id="", over=False)
     fd, kept, turn, changed = open_state(event)
     twin = key in kept and not kept[key]["over"]  # one in the same batch, which counts already
     failed = turn[key] = turn.get(key, 0) + (not twin)
@@ -472,7 +474,7 @@ def on_failure(event: "dict[str, Any]") -> int:
 def on_batch(event: "dict[str, Any]") -> int:
     """After a batch of calls: its failures count from now on, repeated refusals bring a note; end what goes on for
     ever (beside a denial the client only does so from 2.1.221 on, here from 2.1.122 on)."""
-    ids, changing, refused, stop = [], False, {}, ""
+    ids, changing, refused, over = [], False, {}, {}
     for call in event["tool_calls"]:
         ids.append(call.get("tool_use_id"))
         changing |= call["tool_name"] in CHANGING
@@ -480,8 +482,8 @@ def on_batch(event: "dict[str, Any]") -> int:
             refused[key_of(event, call)] = call
     fd, kept, turn, changed = open_state(event)
     for key, call in [*kept.items()]:
-        if call["denied_id"] in ids and 0 < HAND_BACK_AFTER <= call["denied"]:  # the record has it since the denial
-            stop = HAND_BACK.format(tool=call["tool"], times=call["denied"])
+        if call["denied_id"] in ids and 0 < HAND_BACK_AFTER <= call["denied"]:
+            over = {"continue": False, "stopReason": HAND_BACK.format(tool=call["tool"], times=call["denied"])}
         if call["agent"] == event.get("agent_id") and not call["over"]:
             call["over"] = True
             if changing and changed > (call["at"] - LATENCY_SEC) * 1e9:
@@ -495,8 +497,8 @@ def on_batch(event: "dict[str, Any]") -> int:
         if times > most:
             tool, most = call["tool_name"], times
     save_state(event, fd, kept, turn, changed)
-    if stop:
-        return say({"continue": False, "stopReason": stop})
+    if over:
+        return say(over)  # the record has it already, from the denial
     if not notes:
         return 0
     answer = {"additionalContext": "\n\n".join(notes[:4])}
@@ -509,8 +511,14 @@ def on_success(event: "dict[str, Any]") -> int:
     return save_state(event, fd, outlive(kept, event["tool_name"]), turn, time.time_ns())
 
 
-def on_new_turn(event: "dict[str, Any]") -> int:
-    """Forget everything: a new turn, or the session's end."""
+def on_prompt(event: "dict[str, Any]") -> int:
+    """Forget everything: a new turn."""
+    os.truncate(lock_state(path_of(event)), 0)
+    return 0
+
+
+def on_end(event: "dict[str, Any]") -> int:
+    """Remove the session's state."""
     os.close(open_private(path_of(event), os.O_RDONLY))
     os.remove(path_of(event))
     return 0
@@ -521,12 +529,8 @@ def on_command(event: "dict[str, Any]") -> int:
     if text_of(event, "command_name").rpartition(":")[2] != "tool-coach":
         return 0
     wish = text_of(event, "command_args").strip().lower()
-    try:
-        reason = switch(wish)
-        reason += "" if wish in ("", "on", "off") else "; usage: /tool-coach [on|off]"
-    except SystemExit as error:
-        reason = str(error)
-    return say({"decision": "block", "reason": reason})
+    usage = "" if wish in ("", "on", "off") else "; usage: /tool-coach [on|off]"
+    return say({"decision": "block", "reason": switch(wish) + usage})
 
 
 HANDLERS = {
@@ -534,8 +538,8 @@ HANDLERS = {
     "PostToolUseFailure": on_failure,
     "PostToolBatch": on_batch,
     "PostToolUse": on_success,
-    "UserPromptSubmit": on_new_turn,
-    "SessionEnd": on_new_turn,
+    "UserPromptSubmit": on_prompt,
+    "SessionEnd": on_end,
     "UserPromptExpansion": on_command,
 }
 
@@ -543,7 +547,10 @@ HANDLERS = {
 def main(argv: "list[str]") -> int:
     """Answer one hook event on stdin (no arguments), or switch the coach: on, off."""
     if argv in (["on"], ["off"]):
-        print(switch(argv[0]))
+        said = switch(argv[0])
+        if said != f"tool-coach is {argv[0]}":
+            raise SystemExit(said)
+        print(said)
     elif argv or os.isatty(0):
         print(__doc__)
         return 0 if argv in ([], ["-h"], ["--help"]) else 2

@@ -109,11 +109,16 @@ class Player:
         before = [(call, "before") for call in calls]
         after = [(call, "after") for call in calls]
         steps = before + after if self.parallel else [step for pair in zip(before, after) for step in pair]
-        answers = [self.step(call, when) for call, when in steps]
+        answers = []
+        for call, when in steps:
+            answers.append(self.step(call, when))
+            if when == "after" and not self.parallel:
+                self.write_rows("user", [{"type": "tool_result", "tool_use_id": call["id"]}])
         if self.batches:
             results = [self.result_of(call) for call in calls if call.get("result") != "pending"]
             answers.append(self.fire("PostToolBatch", **self.place(calls[0]), tool_calls=results))
-        self.write_rows("user", [{"type": "tool_result", "tool_use_id": call["id"]} for call in calls])
+        if self.parallel:
+            self.write_rows("user", [{"type": "tool_result", "tool_use_id": call["id"]} for call in calls])
         return [answer for answer in answers if answer]
 
     def place(self, call: Event) -> Event:

@@ -52,9 +52,8 @@ class Imports(support.HookTest):
         return {name.partition(".")[0] for name in names}
 
     def test_a_usual_run_of_the_coach_imports_nothing_heavy(self) -> None:
-        other = {"hook_event_name": "UserPromptExpansion", "command_name": "greet", "command_args": "bob"}
         for before, states in (((), 0), ((WRITTEN,), 1)):
-            for event in (PRE, BATCH, WRITTEN, PRE, BATCH, PROMPT, END, other):
+            for event in (PRE, BATCH, WRITTEN, PRE, BATCH, PROMPT, END):
                 if states and event in (PROMPT, END):
                     continue  # they have something to remove then
                 with self.subTest(event=event["hook_event_name"], after=len(before)):
@@ -175,10 +174,12 @@ class Transcripts(support.HookTest):
                 self.assertLessEqual(sum(reads), recover.TAIL_BYTES)
 
     def test_the_coach_finds_a_batch_at_the_end_and_reads_no_more_than_its_limit(self) -> None:
-        call = {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "toolu_2"}]}}
-        result = {"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_1"}]}}
-        for rows, together in (([call], True), ([result, call], False), ([], False)):
-            path = self.large(b"\n" + b"".join(map(support.encode, rows)))
+        for messages, together in ((("msg_1", "msg_1"), True), (("msg_1", "msg_2"), False), ((), False)):
+            rows = [
+                support.encode({"message": {"id": message, "content": [{"type": "tool_use", "id": f"toolu_{number}"}]}})
+                for number, message in enumerate(messages, 1)
+            ]
+            path = self.large(b"\n" + b"".join(rows))
             with self.counted() as reads:
                 found = coach.in_one_message({"transcript_path": str(path), "tool_use_id": "toolu_2"}, "toolu_1")
             self.assertEqual(found, together)

@@ -1165,5 +1165,109 @@ class FilesOfOurs(MaintenanceTest):
             self.assertEqual(self.run_process(*wrong).code, 2)
 
 
+class Edges(MaintenanceTest):
+    def test_a_lone_script_that_installs_over_a_whole_clones_leaves_the_prompts(self) -> None:
+        self.succeed("install")
+        alone = self.home / "alone"
+        alone.mkdir()
+        lone = load(Path(shutil.copy(self.source / SCRIPTS[0], alone)))
+        before = (self.config / "hooks" / "prompts.txt").read_bytes()
+        self.succeed("install", module=lone)
+        self.assertEqual((self.config / "hooks" / "prompts.txt").read_bytes(), before)
+
+    def test_a_first_install_keeps_nothing_since_there_is_nothing(self) -> None:
+        said = self.succeed("install")
+        self.assertNotIn("keep", said)
+        self.assertNotIn(".old", said)
+
+    def test_a_script_with_other_line_ends_knows_what_it_installed(self) -> None:
+        folder = self.home / "crlf"
+        shutil.copytree(self.source, folder)
+        script = folder / SCRIPTS[0]
+        script.write_bytes(script.read_bytes().replace(b"\n", b"\r\n"))
+        module = load(script)
+        self.succeed("install", module=module)
+        self.assertNotIn("keep", self.succeed("install", module=module))
+        self.succeed("uninstall", module=module)
+        self.assertFalse((self.config / "commands").exists())
+
+    def test_a_backup_is_not_put_back_where_nothing_was_taken_out(self) -> None:
+        self.write(self.settings, '{"a": 1}')
+        self.write(self.settings.with_name("settings.json.before-toolcall-hooks"), '{\n  "a": 1\n}\n')
+        self.succeed("uninstall")
+        self.assertEqual(self.settings.read_bytes(), b'{"a": 1}')
+
+    def test_the_backup_stays_while_one_of_the_hooks_does(self) -> None:
+        self.write(self.settings, '{"a": 1}')
+        backup = self.settings.with_name("settings.json.before-toolcall-hooks")
+        self.succeed("install")
+        for script, stays in zip(SCRIPTS, (True, False)):
+            self.succeed("uninstall", "--only", script)
+            self.assertEqual(backup.exists(), stays)
+
+    def test_a_record_of_another_name_is_removed_too(self) -> None:
+        self.succeed("install")
+        script = self.config / "hooks" / SCRIPTS[0]
+        script.write_text(script.read_text("utf-8").replace('"toolcall-hooks.log"', '"mine.log"'), "utf-8")
+        for name in ("mine.log", "mine.log.old", "other.log"):
+            self.write(self.config / name, "a line")
+        self.succeed("uninstall")
+        self.assertEqual([path.name for path in self.config.iterdir() if path.suffix != ".json"], ["other.log"])
+
+    def test_settings_beside_that_cannot_be_read_are_passed_over(self) -> None:
+        self.succeed("install")
+        (self.project / ".claude" / "settings.json").mkdir(parents=True)
+        self.assertIn("passed over", self.succeed("uninstall"))
+        self.assertFalse((self.config / "hooks").exists())
+
+    def test_a_script_is_kept_that_a_hook_elsewhere_names_and_not_for_another_mention(self) -> None:
+        script = self.config / "hooks" / SCRIPTS[1]
+        local = self.project / ".claude" / "settings.local.json"
+        for kept, other in (
+            (True, {"hooks": {"Stop": [{"hooks": [{"command": f"uv run {script} --x"}]}]}}),
+            (True, f'{{"hooks": [broken, "{script}"'),
+            (False, {"permissions": {"allow": [f"Bash(python3 {script} on)"]}}),
+        ):
+            with self.subTest(other):
+                self.succeed("install")
+                self.write(local, other if isinstance(other, str) else json.dumps(other))
+                said = self.succeed("uninstall")
+                self.assertEqual((script.exists(), "which settings still name" in said), (kept, kept))
+
+    @unittest.skipUnless(POSIX, "links")
+    def test_a_script_with_a_second_name_is_removed_and_its_other_name_stays(self) -> None:
+        self.succeed("install")
+        other = self.home / "other.py"
+        os.link(self.config / "hooks" / SCRIPTS[1], other)
+        self.succeed("uninstall")
+        self.assertEqual((other.exists(), (self.config / "hooks").exists()), (True, False))
+
+    @unittest.skipUnless(POSIX, "links")
+    def test_a_linked_folder_that_gets_empty_stays(self) -> None:
+        (self.home / "mine").mkdir()
+        self.config.mkdir()
+        (self.config / "commands").symlink_to(self.home / "mine")
+        self.succeed("install")
+        self.succeed("uninstall")
+        self.assertEqual(list((self.home / "mine").iterdir()), [])
+        self.assertTrue((self.config / "commands").is_symlink())
+
+    @unittest.skipUnless(POSIX, "links")
+    def test_what_is_in_a_linked_hooks_folder_is_kept_and_that_is_said(self) -> None:
+        (self.home / "mine").mkdir()
+        self.config.mkdir()
+        (self.config / "hooks").symlink_to(self.home / "mine")
+        self.succeed("install")
+        self.assertIn("which is a link to a folder of yours", self.succeed("uninstall"))
+        self.assertEqual(len(list((self.home / "mine").iterdir())), 3)
+
+    @unittest.skipUnless(POSIX, "a shell script as the client")
+    def test_a_client_that_does_not_say_its_version_in_time_is_none(self) -> None:
+        self.client("exec sleep 30")
+        real = subprocess.run
+        with mock.patch("subprocess.run", lambda *args, **fields: real(*args, **{**fields, "timeout": 0.2})):
+            self.assertEqual(self.module.client_version(), ((9,), ""))
+
+
 if __name__ == "__main__":
     unittest.main()

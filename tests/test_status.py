@@ -313,6 +313,25 @@ class Plugin(StatusTest):
         (folder / COACH).unlink()
         self.assertTrue(self.status("--only", COACH).wrong)
 
+    def test_a_plugin_of_another_version_differs(self) -> None:
+        self.succeed("uninstall")
+        folder = self.install_plugin()
+        path = folder / COACH
+        path.write_text(path.read_text("utf-8").replace("\ndef main(", "\n\ndef main(", 1), "utf-8")
+        self.assertIn(f"{path} differs from", self.faults())
+
+    def test_a_plugin_whose_hooks_cannot_be_read_is_a_fault_among_others(self) -> None:
+        folder = self.install_plugin()
+        (folder / ".claude-plugin" / "hooks.json").write_text("{")
+        self.assertIn("not a JSON object", self.faults())
+
+    def test_another_plugin_is_not_ours(self) -> None:
+        folder = self.install_plugin()
+        known = {"plugins": {"other@market": [{"installPath": str(folder)}]}}
+        self.write(self.config / "plugins" / "installed_plugins.json", json.dumps(known))
+        self.change(lambda settings: settings.update(enabledPlugins={"other@market": True}))
+        self.quick()
+
     def test_a_list_of_plugins_of_another_shape_is_no_fault(self) -> None:
         self.install_plugin()
         shapes: tuple[Any, ...] = (

@@ -278,6 +278,19 @@ class Batches(CoachTest):
             self.assertEqual(home.record(), ["deny mcp__probe__fails 1"])
 
     @on_each_version()
+    def test_equal_calls_of_one_message_all_run_however_long_that_takes(self, version: str) -> None:
+        """The client writes the results of a message's first calls while the others still wait."""
+        several = [tool_use("mcp__probe__fails", {"word": "f"}) for _ in range(7)]
+        message = Reply([*several[:2], *bash("sleep 1; false").blocks, *several[2:]])
+        with Home() as home:
+            home.add_mcp_server()
+            home.install()
+            *results, last = self.results_of(version, home, message, Reply(several[:1]))
+            self.assert_ran(*results)
+            self.assert_denied(last, "mcp__probe__fails")
+            self.assertEqual(home.record(), ["deny mcp__probe__fails 1"])
+
+    @on_each_version()
     def test_two_equal_calls_at_the_same_time_both_run_and_a_third_after_them_does_not(self, version: str) -> None:
         with Home() as home:
             home.install()
@@ -326,6 +339,17 @@ class Refused(CoachTest):
             if has(version, ROWS):
                 line = "PostToolBatch says: tool-coach: Edit call repeated after it was refused"
                 self.assertIn(line, notices(result.rows))
+
+    @on_each_version(needs=BATCH)
+    def test_an_input_that_is_no_object_brings_one_too(self, version: str) -> None:
+        with Home() as home:
+            home.install()
+            wrong = Reply([raw_tool_use("Read", '"a.txt"')])
+            with ScriptedApi([wrong, wrong, Reply([text("done")])]) as api:
+                one_shot(version, home, api, "read it")
+                _, once, twice = api.main_requests()
+            self.assertNotIn("tool-coach: ", once.told())
+            self.assertIn("tool-coach: this exact Read call was refused before it ran, 2 times", twice.told())
 
     @on_each_version(needs=BATCH)
     def test_a_change_in_between_does_not_wipe_the_refusals(self, version: str) -> None:
