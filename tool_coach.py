@@ -474,7 +474,7 @@ def on_failure(event: "dict[str, Any]") -> int:
 def on_batch(event: "dict[str, Any]") -> int:
     """After a batch of calls: its failures count from now on, repeated refusals bring a note; end what goes on for
     ever (beside a denial the client only does so from 2.1.221 on, here from 2.1.122 on)."""
-    ids, changing, refused, over = [], False, {}, {}
+    ids, changing, refused, ending = [], False, {}, {}
     for call in event["tool_calls"]:
         ids.append(call.get("tool_use_id"))
         changing |= call["tool_name"] in CHANGING
@@ -483,7 +483,7 @@ def on_batch(event: "dict[str, Any]") -> int:
     fd, kept, turn, changed = open_state(event)
     for key, call in [*kept.items()]:
         if call["denied_id"] in ids and 0 < HAND_BACK_AFTER <= call["denied"]:
-            over = {"continue": False, "stopReason": HAND_BACK.format(tool=call["tool"], times=call["denied"])}
+            ending = {"continue": False, "stopReason": HAND_BACK.format(tool=call["tool"], times=call["denied"])}
         if call["agent"] == event.get("agent_id") and not call["over"]:
             call["over"] = True
             if changing and changed > (call["at"] - LATENCY_SEC) * 1e9:
@@ -497,8 +497,8 @@ def on_batch(event: "dict[str, Any]") -> int:
         if times > most:
             tool, most = call["tool_name"], times
     save_state(event, fd, kept, turn, changed)
-    if over:
-        return say(over)  # the record has it already, from the denial
+    if ending:
+        return say(ending)  # the record has it already, from the denial
     if not notes:
         return 0
     answer = {"additionalContext": "\n\n".join(notes[:4])}
