@@ -37,7 +37,7 @@ import time
 
 TYPE_CHECKING = False  # typing is for the type checker alone: importing it would double the start time
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
     from typing import Any
 
@@ -267,6 +267,12 @@ def is_mention(words_before: int, leads: bool, on_one_line: bool, tail: str) -> 
 # --- Pure part: reading a reply, the budget, the words ----------------------------------------------------
 
 
+def text_of(event: "dict[str, Any]", name: str) -> str:
+    """Return a field of an event, "" if it is missing or no string."""
+    value = event.get(name)
+    return value if isinstance(value, str) else ""
+
+
 def last_turn(rows: "Iterable[dict[str, Any]]", subagent: bool) -> "dict[str, Any]":
     """Return what the transcript says of the turn that ended.
 
@@ -431,9 +437,7 @@ def lock_state(path: str) -> int:
                 msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
                 os.lseek(fd, 0, os.SEEK_SET)
             else:
-                import fcntl
-
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.lockf(fd, os.F_TLOCK, 0)
             return fd
         except OSError:
             if time.monotonic() > deadline:
@@ -468,12 +472,6 @@ def config_folder() -> str:
     return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser(os.path.join("~", ".claude"))
 
 
-def text_of(event: "dict[str, Any]", name: str) -> str:
-    """Return a field of an event, "" if it is missing or no string."""
-    value = event.get(name)
-    return value if isinstance(value, str) else ""
-
-
 def append_line(log: str, *words: str) -> None:
     """Append a line to a log in the config folder ("" = none): the time and the words, set apart by tabs; rotate a
     full log. Never raises OSError."""
@@ -499,7 +497,7 @@ def say(output: "dict[str, Any]") -> int:
     return 0
 
 
-def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dict[str, Any]") -> int:
+def run_hook(hook: str, nothing_to_do: "Any", handlers: "dict[str, Any]") -> int:
     """Answer the event on stdin; return the exit code. The one catch-all: a hook must never wedge a session."""
     raw = b""
     try:

@@ -46,7 +46,6 @@ import time
 
 TYPE_CHECKING = False  # typing is for the type checker alone: importing it would double the start time
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
 __version__ = "1.0.0"
@@ -97,8 +96,8 @@ def is_passing(error: str) -> bool:
     """Tell whether an error may be gone at the next try, or says nothing about the call."""
     import re
 
-    parts = error[:4000] + "\n" + error[4000:][-1000:]
-    return bool(re.search(rf"(?<![\w-])(?:{'|'.join(PASSING)})(?![\w-])", parts, re.I))
+    ends = error[:4000] + "\n" + error[-1000:]
+    return bool(re.search(rf"(?<![\w-])(?:{'|'.join(PASSING)})(?![\w-])", ends, re.I))
 
 
 def key_of(event: "dict[str, Any]", call: "dict[str, Any]") -> str:
@@ -129,14 +128,13 @@ def still_holds(call: "dict[str, Any]", now: float, look: "list[Any]") -> bool:
 
 def outlive(kept: "dict[str, Any]", tool: str) -> "dict[str, Any]":
     """Return the kept calls that a success of tool says nothing of: an MCP tool's speaks for its server only."""
-    server = "__".join(tool.split("__")[:2]) + "__"
-    touched = server if tool.startswith("mcp__") else ""  # what the names of the calls begin with that it speaks for
+    touched = "__".join(tool.split("__")[:2]) + "__" if tool.startswith("mcp__") else ""
     return {key: call for key, call in kept.items() if not call["tool"].startswith(touched)}
 
 
 def was_refused(call: "dict[str, Any]") -> bool:
     """Tell whether the client refused a call of a batch before it ran, for its own fault."""
-    error = text_of(call, "tool_response").lstrip()
+    error = str(call.get("tool_response")).lstrip()
     own = error.startswith(REFUSED) and not error.startswith(REFUSED + "Cancelled")
     return own and call["tool_name"] not in NOT_JUDGED
 
@@ -232,9 +230,7 @@ def lock_state(path: str) -> int:
                 msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
                 os.lseek(fd, 0, os.SEEK_SET)
             else:
-                import fcntl
-
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.lockf(fd, os.F_TLOCK, 0)
             return fd
         except OSError:
             if time.monotonic() > deadline:
@@ -269,12 +265,6 @@ def config_folder() -> str:
     return os.environ.get("CLAUDE_CONFIG_DIR") or os.path.expanduser(os.path.join("~", ".claude"))
 
 
-def text_of(event: "dict[str, Any]", name: str) -> str:
-    """Return a field of an event, "" if it is missing or no string."""
-    value = event.get(name)
-    return value if isinstance(value, str) else ""
-
-
 def append_line(log: str, *words: str) -> None:
     """Append a line to a log in the config folder ("" = none): the time and the words, set apart by tabs; rotate a
     full log. Never raises OSError."""
@@ -300,7 +290,7 @@ def say(output: "dict[str, Any]") -> int:
     return 0
 
 
-def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dict[str, Any]") -> int:
+def run_hook(hook: str, nothing_to_do: "Any", handlers: "dict[str, Any]") -> int:
     """Answer the event on stdin; return the exit code. The one catch-all: a hook must never wedge a session."""
     raw = b""
     try:
@@ -321,7 +311,7 @@ def run_hook(hook: str, nothing_to_do: "Callable[[bytes], bool]", handlers: "dic
 
 def path_of(event: "dict[str, Any]") -> str:
     """Return the path of the session's state."""
-    return state_path("tool-coach", text_of(event, "session_id"))
+    return state_path("tool-coach", event["session_id"])
 
 
 def switch_path() -> str:
@@ -346,7 +336,7 @@ def switch(wish: str) -> str:
 def look_of(event: "dict[str, Any]") -> "list[Any]":
     """Return how things look to a call: its working directory; size, time, mode of each path in its input that is
     there."""
-    looks: "list[Any]" = [text_of(event, "cwd")]
+    looks: "list[Any]" = [event.get("cwd", "")]
     for name in PATH_FIELDS:
         try:
             info = os.stat(os.path.join(looks[0], event["tool_input"].get(name) or "\0"))
@@ -364,7 +354,7 @@ def in_one_message(event: "dict[str, Any]", other: str) -> bool:
     """
     import json
 
-    path, own = text_of(event, "transcript_path"), event.get("tool_use_id")
+    path, own = event.get("transcript_path", ""), event.get("tool_use_id")
     if event.get("agent_id"):
         path = f"{path[:-6]}/subagents/agent-{event['agent_id']}.jsonl"
     if not os.path.isfile(path):
@@ -411,7 +401,7 @@ def tell(event: "dict[str, Any]", answer: "dict[str, str]", line: str, tool: str
     if 0 < HAND_BACK_AFTER <= times:
         outcome = "hand-back"
         output.update({"continue": False, "stopReason": HAND_BACK.format(tool=tool, times=times)})
-    append_line(ACTION_LOG, "tool-coach", text_of(event, "session_id"), outcome, tool, str(times))
+    append_line(ACTION_LOG, "tool-coach", event["session_id"], outcome, tool, str(times))
     return say(output)
 
 
@@ -452,7 +442,7 @@ def on_call(event: "dict[str, Any]") -> int:
 
 def on_failure(event: "dict[str, Any]") -> int:
     """Keep a call that ran and failed, unless its error may pass or is older than the last change; note the third."""
-    tool, error = event["tool_name"], text_of(event, "error")
+    tool, error = event["tool_name"], event.get("error") or ""
     if tool in NOT_KEPT or event.get("is_interrupt") or is_passing(error):
         return 0
     key, started = key_of(event, event), time.time() - event.get("duration_ms", 0) / 1000  # not in 2.1.104
@@ -526,9 +516,9 @@ def on_end(event: "dict[str, Any]") -> int:
 
 def on_command(event: "dict[str, Any]") -> int:
     """Answer /tool-coach [on|off]; the model never sees it."""
-    if text_of(event, "command_name").rpartition(":")[2] != "tool-coach":
+    if event["command_name"].rpartition(":")[2] != "tool-coach":
         return 0
-    wish = text_of(event, "command_args").strip().lower()
+    wish = event.get("command_args", "").strip().lower()
     usage = "" if wish in ("", "on", "off") else "; usage: /tool-coach [on|off]"
     return say({"decision": "block", "reason": switch(wish) + usage})
 
@@ -546,17 +536,16 @@ HANDLERS = {
 
 def main(argv: "list[str]") -> int:
     """Answer one hook event on stdin (no arguments), or switch the coach: on, off."""
-    if argv in (["on"], ["off"]):
-        said = switch(argv[0])
-        if said != f"tool-coach is {argv[0]}":
-            raise SystemExit(said)
-        print(said)
-    elif argv or os.isatty(0):
-        print(__doc__)
-        return 0 if argv in ([], ["-h"], ["--help"]) else 2
-    else:
+    if not argv and not os.isatty(0):
         # A hook has nothing to tidy up, and the interpreter's tidy end is a tenth of its time.
         os._exit(run_hook("tool-coach", nothing_to_do, HANDLERS))
+    if argv not in (["on"], ["off"]):
+        print(__doc__)
+        return 0 if argv in ([], ["-h"], ["--help"]) else 2
+    said = switch(argv[0])
+    if not said.endswith(argv[0]):
+        raise SystemExit(said)
+    print(said)
     return 0
 
 

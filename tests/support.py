@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -14,8 +15,9 @@ import time
 import traceback
 import unittest
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Callable, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,7 +26,7 @@ RECOVER = ROOT / "recover_malformed_toolcall.py"
 COACH = ROOT / "tool_coach.py"
 GIVE_UP = "The model's tool call could not be parsed (retry also failed)."
 
-for heavy in ("fcntl", "hashlib", "json", "re", "select"):  # what the scripts import late: a forked child has it then
+for heavy in ("hashlib", "json", "re", "select"):  # what the scripts import late: a forked child has it then
     importlib.import_module(heavy)
 sys.dont_write_bytecode = True
 if str(ROOT) not in sys.path:
@@ -74,6 +76,18 @@ def run_hook(
         preexec_fn=prepare,
     )
     return Answer(done.returncode, parse_output(done.stdout), done.stderr.decode("utf-8", "replace"), done.stdout)
+
+
+@contextlib.contextmanager
+def holding(script: ModuleType, path: str) -> Iterator[Callable[[], None]]:
+    """Let another process hold a state as a script does, to the end or until what is yielded is called."""
+    hold = "import sys; sys.path[:0] = sys.argv[1:2]; script = __import__(sys.argv[2]); script.lock_state(sys.argv[3])"
+    wait = "print(flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", f"{hold}; {wait}", str(ROOT), Path(script.__file__ or "").stem, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout
+        process.stdout.readline()
+        yield process.stdin.close
 
 
 def fork_hook(

@@ -675,9 +675,8 @@ class Shared(unittest.TestCase):
                     self.assertEqual(script.state_path("h", *ids), f"{script.STATE_DIR}/cc-h-{name}.json")
 
     def test_a_field_of_an_event_is_a_string_or_none(self) -> None:
-        for script in SCRIPTS:
-            values = [script.text_of({"a": value}, "a") for value in ("b", 1, None, ["b"])]
-            self.assertEqual([*values, script.text_of({}, "a")], ["b", "", "", "", ""])
+        values = [recover.text_of({"a": value}, "a") for value in ("b", 1, None, ["b"])]
+        self.assertEqual([*values, recover.text_of({}, "a")], ["b", "", "", "", ""])
 
     def test_a_state_is_idle_if_there_is_none_or_it_begins_so(self) -> None:
         for script in SCRIPTS:
@@ -718,13 +717,13 @@ class Shared(unittest.TestCase):
 
     def test_a_state_that_is_locked_is_waited_for_until_it_is_free_or_time_is_up(self) -> None:
         for script in SCRIPTS:
-            held = script.lock_state(self.path)
-            with mock.patch.object(script, "WAIT_SEC", 0.05):
-                self.assertRaises(OSError, script.lock_state, self.path)
-            timer = threading.Timer(0.05, os.close, [held])
-            timer.start()
-            os.close(script.lock_state(self.path))
-            timer.join()
+            with support.holding(script, self.path) as let_go:
+                with mock.patch.object(script, "WAIT_SEC", 0.05):
+                    self.assertRaises(OSError, script.lock_state, self.path)
+                timer = threading.Timer(0.05, let_go)
+                timer.start()
+                os.close(script.lock_state(self.path))
+                timer.join()
 
     @unittest.skipUnless(os.name == "posix", "links")
     def test_only_a_regular_file_with_one_name_is_opened(self) -> None:

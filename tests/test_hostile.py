@@ -30,6 +30,7 @@ from support import (
     copy_script,
     encode,
     fork_hook,
+    holding,
     leak,
     run_hook,
 )
@@ -554,12 +555,9 @@ class Killed(HostileTest):
         self.assertLess(time.perf_counter() - start, 1)
 
     def test_a_state_that_another_process_holds_for_good_is_waited_for_but_not_long(self) -> None:
-        import fcntl
-
         self.assert_both_work()
-        with self.recover_state().open() as one, self.coach_state().open() as two:
-            fcntl.flock(one, fcntl.LOCK_EX)
-            fcntl.flock(two, fcntl.LOCK_EX)
+        one, two = str(self.recover_state()), str(self.coach_state())
+        with holding(tool_coach, one), holding(tool_coach, two):
             start = time.perf_counter()
             for script, event in ((RECOVER, self.stop()), (COACH, self.call("PreToolUse"))):
                 hasty = copy_script(script, self.home, WAIT_SEC=0.3)
