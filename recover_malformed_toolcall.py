@@ -427,8 +427,8 @@ def is_idle(path: str, idle: bytes) -> bool:
 
 def lock_state(path: str) -> int:
     """Return a descriptor of the state file, made if missing and locked until closed; OSError if that fails."""
-    fd, deadline = open_private(path, os.O_RDWR | os.O_CREAT), time.monotonic() + WAIT_SEC
-    while True:
+    fd = open_private(path, os.O_RDWR | os.O_CREAT)
+    for _ in range(int(WAIT_SEC * 100)):
         try:
             if sys.platform == "win32":
                 import msvcrt
@@ -440,9 +440,8 @@ def lock_state(path: str) -> int:
                 os.lockf(fd, os.F_TLOCK, 0)
             return fd
         except OSError:
-            if time.monotonic() > deadline:
-                raise
             time.sleep(0.01)
+    raise TimeoutError(path)
 
 
 def load_state(fd: int) -> "dict[str, Any]":

@@ -82,6 +82,7 @@ NOT_JUDGED = ("Bash", "PowerShell")
 NOT_KEPT = (*NOT_JUDGED, "AskUserQuestion", "SendMessage", "TaskGet", "TaskOutput", "TaskStop", "TaskUpdate")
 CHANGING = ("Edit", "MultiEdit", "Write", "NotebookEdit", *NOT_JUDGED)
 PATH_FIELDS = ("file_path", "notebook_path", "path")
+SWITCH = "tool-coach.off"  # file in the config folder that is there while the coach is off
 LATENCY_SEC = 2.0  # seconds that a hook may start late, so that times of calls in one batch can be mixed up
 KEEP_MOST = 200  # failed calls kept per session
 TAIL_BYTES = 1_000_000  # bytes of the transcript searched for a batch
@@ -220,8 +221,8 @@ def is_idle(path: str, idle: bytes) -> bool:
 
 def lock_state(path: str) -> int:
     """Return a descriptor of the state file, made if missing and locked until closed; OSError if that fails."""
-    fd, deadline = open_private(path, os.O_RDWR | os.O_CREAT), time.monotonic() + WAIT_SEC
-    while True:
+    fd = open_private(path, os.O_RDWR | os.O_CREAT)
+    for _ in range(int(WAIT_SEC * 100)):
         try:
             if sys.platform == "win32":
                 import msvcrt
@@ -233,9 +234,8 @@ def lock_state(path: str) -> int:
                 os.lockf(fd, os.F_TLOCK, 0)
             return fd
         except OSError:
-            if time.monotonic() > deadline:
-                raise
             time.sleep(0.01)
+    raise TimeoutError(path)
 
 
 def load_state(fd: int) -> "dict[str, Any]":
@@ -314,14 +314,9 @@ def path_of(event: "dict[str, Any]") -> str:
     return state_path("tool-coach", event["session_id"])
 
 
-def switch_path() -> str:
-    """Return the path of the file that exists while the coach is off."""
-    return os.path.join(config_folder(), "tool-coach.off")
-
-
 def switch(wish: str) -> str:
     """Switch the coach "on" or "off" for every session; say what it is, or why the config folder does not take it."""
-    path = switch_path()
+    path = os.path.join(config_folder(), SWITCH)
     try:
         if wish == "off" and not os.path.lexists(path):
             os.makedirs(config_folder(), exist_ok=True)
@@ -411,7 +406,7 @@ def tell(event: "dict[str, Any]", answer: "dict[str, str]", line: str, tool: str
 def nothing_to_do(raw: bytes) -> bool:
     """Tell from the raw event alone that nothing is kept that it concerns; parsing costs more than all else."""
     name, path = quick_field(raw, "hook_event_name"), state_path("tool-coach", quick_field(raw, "session_id"))
-    if os.path.lexists(switch_path()) and name != "UserPromptExpansion":
+    if os.path.lexists(os.path.join(config_folder(), SWITCH)) and name != "UserPromptExpansion":
         if os.path.lexists(path):
             os.remove(path)  # while off nobody notes changes, so what was kept is worth nothing when it is on again
         return True
@@ -434,7 +429,7 @@ def on_call(event: "dict[str, Any]") -> int:
         return save_state(event, fd, kept, turn, changed)
     if not call["over"] and in_one_message(event, call["id"]):
         return 0
-    call.update(denied=call["denied"] + 1, denied_id=event.get("tool_use_id"))
+    call.update(denied=call["denied"] + 1, id=event.get("tool_use_id"), over=True)
     save_state(event, fd, kept, turn, changed)
     answer = {"permissionDecision": "deny", "permissionDecisionReason": repeat_text(tool, DENIED, call["error"])}
     return tell(event, answer, "repeated after it failed, not run", tool, call["denied"])
@@ -447,7 +442,7 @@ def on_failure(event: "dict[str, Any]") -> int:
         return 0
     key, started = key_of(event, event), time.time() - event.get("duration_ms", 0) / 1000  # not in 2.1.104
     call = {"tool": tool, "error": quote(error), "at": started, "look": look_of(event), "agent": event.get("agent_id")}
-    call.update(id=event.get("tool_use_id"), denied=0, denied_id="", over=False)
+    call.update(id=event.get("tool_use_id"), denied=0, over=False)
     fd, kept, turn, changed = open_state(event)
     twin = key in kept and not kept[key]["over"]  # one in the same batch, which counts already
     failed = turn[key] = turn.get(key, 0) + (not twin)
@@ -472,7 +467,7 @@ def on_batch(event: "dict[str, Any]") -> int:
             refused[key_of(event, call)] = call
     fd, kept, turn, changed = open_state(event)
     for key, call in [*kept.items()]:
-        if call["denied_id"] in ids and 0 < HAND_BACK_AFTER <= call["denied"]:
+        if call["id"] in ids and 0 < HAND_BACK_AFTER <= call["denied"]:
             ending = {"continue": False, "stopReason": HAND_BACK.format(tool=call["tool"], times=call["denied"])}
         if call["agent"] == event.get("agent_id") and not call["over"]:
             call["over"] = True
@@ -501,16 +496,13 @@ def on_success(event: "dict[str, Any]") -> int:
     return save_state(event, fd, outlive(kept, event["tool_name"]), turn, time.time_ns())
 
 
-def on_prompt(event: "dict[str, Any]") -> int:
-    """Forget everything: a new turn."""
-    os.truncate(lock_state(path_of(event)), 0)
-    return 0
-
-
-def on_end(event: "dict[str, Any]") -> int:
-    """Remove the session's state."""
-    os.close(open_private(path_of(event), os.O_RDONLY))
-    os.remove(path_of(event))
+def on_new_turn(event: "dict[str, Any]") -> int:
+    """Forget everything; with the session its state goes, too."""
+    fd = lock_state(path_of(event))
+    os.truncate(fd, 0)
+    os.close(fd)
+    if event["hook_event_name"] == "SessionEnd":
+        os.remove(path_of(event))
     return 0
 
 
@@ -528,8 +520,8 @@ HANDLERS = {
     "PostToolUseFailure": on_failure,
     "PostToolBatch": on_batch,
     "PostToolUse": on_success,
-    "UserPromptSubmit": on_prompt,
-    "SessionEnd": on_end,
+    "UserPromptSubmit": on_new_turn,
+    "SessionEnd": on_new_turn,
     "UserPromptExpansion": on_command,
 }
 

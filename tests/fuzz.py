@@ -436,7 +436,6 @@ def some_coach_state(r: Random, yard: Yard, events: list[Event]) -> Event:
                 "agent": event.get("agent_id", ""),
                 "id": event["tool_use_id"],
                 "denied": r.randrange(7),
-                "denied_id": r.choice(("", "t1")),
                 "over": is_one_in(r, 2),
             }
             turn[key], turn[f"refused {key}"] = r.randrange(4), r.randrange(6)

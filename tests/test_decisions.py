@@ -995,7 +995,7 @@ class Coaching(Hooks):
     def put(self, call: dict[str, Any] | None, changed: float = 0.0, turn: object = None) -> None:
         """Put a state there in which a Read call is kept, some of it in another way than usual."""
         usual = {"tool": "Read", "error": "No.", "at": time.time(), "look": ["/w"], "agent": None}
-        usual.update(id="t1", denied=0, denied_id="", over=True)
+        usual.update(id="t1", denied=0, over=True)
         state = {"kept": {} if call is None else {self.key(): {**usual, **call}}, "turn": turn or {}}
         path = self.folder / "state" / "cc-tool-coach-s.json"
         path.write_text(json.dumps(state) + "\n")
@@ -1048,7 +1048,7 @@ class Coaching(Hooks):
                 self.assertIs(answer["continue"], False)
                 self.assertEqual(answer["stopReason"], coach.HAND_BACK.format(tool="Read", times=before + 1))
             kept = self.kept() or {}
-            self.assertEqual((kept["denied"], kept["denied_id"], kept["id"]), (before + 1, "t2", "t1"))
+            self.assertEqual((kept["denied"], kept["id"], kept["over"]), (before + 1, "t2", True))
             self.assertEqual((self.changed(), self.state("tool-coach-s")["turn"]), (12345.0, {"x": 1}))
         self.assertEqual([line[2:] for line in self.record()], [
             ["deny", "Read", "1"], ["deny", "Read", "4"], ["hand-back", "Read", "5"], ["hand-back", "Read", "10"],
@@ -1099,7 +1099,7 @@ class Coaching(Hooks):
             "agent": "a1",
             "id": "t2",
         }
-        wanted.update(look=[str(file.parent), ["file_path", 3, 7, 0o100644]], denied=0, denied_id="", over=False)
+        wanted.update(look=[str(file.parent), ["file_path", 3, 7, 0o100644]], denied=0, over=False)
         self.assertEqual(call, wanted)
         self.assertEqual(self.state("tool-coach-s")["turn"], {key: 1})
 
@@ -1215,11 +1215,10 @@ class Coaching(Hooks):
 
     def test_a_batch_with_the_last_denial_ends_the_turn_without_a_second_line_in_the_record(self) -> None:
         for what, call, ids, over in (
-            ("the last denial", {"denied": 5, "denied_id": "t2"}, ["t9", "t2"], True),
-            ("one beyond", {"denied": 6, "denied_id": "t2"}, ["t2"], True),
-            ("one before", {"denied": 4, "denied_id": "t2"}, ["t2"], False),
-            ("that of another batch", {"denied": 5, "denied_id": "t2"}, ["t9"], False),
-            ("a denial without an id", {"denied": 5, "denied_id": ""}, [None], False),
+            ("the last denial", {"denied": 5, "id": "t2"}, ["t9", "t2"], True),
+            ("one beyond", {"denied": 6, "id": "t2"}, ["t2"], True),
+            ("one before", {"denied": 4, "id": "t2"}, ["t2"], False),
+            ("that of another batch", {"denied": 5, "id": "t2"}, ["t9"], False),
         ):
             with self.subTest(what):
                 self.put(call)
@@ -1270,10 +1269,7 @@ class Coaching(Hooks):
 
     def test_of_more_than_two_hundred_the_newest_are_kept(self) -> None:
         def many(last: int) -> dict[str, Any]:
-            return {
-                str(number): {"agent": "x", "over": True, "tool": "mcp__b__c", "denied_id": ""}
-                for number in range(last)
-            }
+            return {str(number): {"agent": "x", "over": True, "tool": "mcp__b__c"} for number in range(last)}
 
         for number, first in ((200, 0), (201, 1), (300, 100)):
             fd, *_ = self.coach.open_state({"session_id": "s"})
@@ -1427,7 +1423,7 @@ class Coaching(Hooks):
                 for before in range(3):
                     self.put({"denied": before})
                     self.assertEqual("continue" in self.send("PreToolUse"), ends[before])
-                    self.put({"denied": before + 1, "denied_id": "t2"})
+                    self.put({"denied": before + 1, "id": "t2"})
                     self.assertEqual("continue" in self.send("PostToolBatch", tool_calls=[READ]), ends[before])
 
     def test_without_arguments_a_terminal_gets_the_manual_and_anything_else_is_an_event(self) -> None:
