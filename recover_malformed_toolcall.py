@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __version__ = "1.0.0"
 
-# --- Constants you may edit; an upgrade keeps your values -------------------------------------------------
+# --- Constants you may edit; an upgrade keeps your values ---
 
 MAX_RETRIES = 10  # recoveries in one burst, then the person is asked; 0 = only ever hand back
 STREAK_WINDOW_SEC = 600  # seconds; malformed stops at most this far apart are one burst
@@ -59,7 +59,7 @@ RECOVERY_PROMPTS = (
     "Take the smallest next step that moves the task on.",
 )
 
-# --- Constants that follow the client ---------------------------------------------------------------------
+# --- Constants that follow the client ---
 
 GIVE_UP_SENTENCES = ("The model's tool call could not be parsed (retry also failed).",)  # 2.1.112 to 2.1.332
 BLOCK_CAP = 8  # blocks in a row that the client lets pass if CLAUDE_CODE_STOP_HOOK_BLOCK_CAP is unset (2.1.158 on)
@@ -84,7 +84,7 @@ LIST_ITEM = r"(?:[*+-]|(\d{1,9})[.)])(?: {1,4}(?! |$)| |$)"
 BLOCK_CODE, SPAN_CODE = "\0", "\1"  # what mask_code puts in place of a code line and of a code span
 
 
-# --- Pure part: finding a leaked call ---------------------------------------------------------------------
+# --- Pure part: finding a leaked call ---
 
 
 def mask_code(text: str) -> str:
@@ -264,7 +264,7 @@ def is_mention(words_before: int, leads: bool, on_one_line: bool, tail: str) -> 
     return (goes_on or words_before > 1) if on_one_line else (goes_on and not leads)
 
 
-# --- Pure part: reading a reply, the budget, the words ----------------------------------------------------
+# --- Pure part: reading a reply, the budget, the words ---
 
 
 def text_of(event: "dict[str, Any]", name: str) -> str:
@@ -358,9 +358,9 @@ def hand_back_text(subagent: bool) -> str:
     )
 
 
-# --- Effects ----------------------------------------------------------------------------------------------
+# --- Effects ---
 
-# --- Shared by both scripts, letter for letter: begin -----------------------------------------------------
+# --- Shared by both scripts, letter for letter: begin ---
 
 STATE_DIR = "/tmp" if os.name == "posix" else os.environ.get("TEMP", ".")
 WAIT_SEC = 2.0  # seconds to wait for an event on a stdin left open, and for another hook that holds the state
@@ -512,7 +512,7 @@ def run_hook(hook: str, nothing_to_do: "Any", handlers: "dict[str, Any]") -> int
         return 0
 
 
-# --- Shared by both scripts, letter for letter: end -------------------------------------------------------
+# --- Shared by both scripts, letter for letter: end ---
 
 HEARTBEAT = os.path.join(STATE_DIR, "cc-recover-heartbeat")  # .on is the switch, .log the log
 
@@ -607,7 +607,7 @@ def answer(event: "dict[str, Any]", kind: str, tool: str, nothing_ran: bool) -> 
     return 2
 
 
-# --- Handlers: what happens on each event -----------------------------------------------------------------
+# --- Handlers: what happens on each event ---
 
 
 def nothing_to_do(raw: bytes) -> bool:
@@ -653,7 +653,7 @@ def on_stop_failure(event: "dict[str, Any]") -> int:
 HANDLERS = {"Stop": on_stop, "SubagentStop": on_stop, "StopFailure": on_stop_failure}
 
 
-# --- Maintenance of both hooks: install, uninstall, status ------------------------------------------------
+# --- Maintenance of both hooks: install, uninstall, status ---
 
 JUDGED = "^(?!(Bash|PowerShell)$)"  # a matcher: for the two left out no process is started
 RECOVER, COACH = "recover_malformed_toolcall.py", "tool_coach.py"
