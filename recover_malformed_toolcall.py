@@ -957,7 +957,7 @@ def uninstall(scripts: "list[str]", path: "Path", options: "Any") -> int:
             hooked += read_text(file)
         except OSError as error:
             print("passed over:", error)
-    named = re.findall(r"[/\\](recover_malformed_toolcall\.py|tool_coach\.py)[\"'\\\s]", hooked)
+    named = re.findall(r"hooks[/\\]+(recover_malformed_toolcall\.py|tool_coach\.py)[\"'\\\s]", hooked)
     files = [] if registered(left, path) else [backup]
     for script in scripts:
         companion = config_path(COMPANIONS[script])

@@ -1226,6 +1226,7 @@ class Edges(MaintenanceTest):
         for kept, other in (
             (True, {"hooks": {"Stop": [{"hooks": [{"command": f"uv run {script} --x"}]}]}}),
             (True, f'{{"hooks": [broken, "{script}"'),
+            (False, {"hooks": {"Stop": [{"hooks": [{"command": "python3 /elsewhere/tool_coach.py --x"}]}]}}),
             (False, {"permissions": {"allow": [f"Bash(python3 {script} on)"]}}),
         ):
             with self.subTest(other):
