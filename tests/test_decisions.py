@@ -536,6 +536,10 @@ class Turns(unittest.TestCase):
             "your last tool call could not be parsed,", recover.recovery_text("give-up", "", "Do it.", 3, False)
         )
         self.assertIn("report in full. Do it.", recover.recovery_text("leak", "Bash", "Do it.", 3, True))
+        self.assertNotIn("markup", recover.recovery_text("give-up", "", "Do it.", 3, False))
+        self.assertIn("a subagent's tool calls", recover.hand_back_text(True))
+        self.assertIn("it ends without them", recover.hand_back_text(True))
+        self.assertIn("the model's tool calls", recover.hand_back_text(False))
 
 
 class Calls(unittest.TestCase):
@@ -944,6 +948,23 @@ class Recovery(Hooks):
                 ["recover", "s", "recovered", "-", "1"],
             ],
         )
+
+    def test_a_burst_that_is_over_leaves_an_idle_state_and_counts_as_recovered_if_it_was_not_too_old(self) -> None:
+        path = self.folder / "state" / "cc-recover-s.json"
+        for ago, recovered in ((1, 1), (recover.STREAK_WINDOW_SEC + 9, 0)):
+            path.write_text(json.dumps({"count": 3, "ts": time.time() - ago, "last_idx": 2, "blocks": 1}))
+            path.chmod(0o600)
+            self.stop("Done.")
+            self.assertTrue(path.read_bytes().startswith(recover.IDLE))
+            self.assertEqual(self.state(), {"count": 0, "last_idx": 2})
+            log = self.folder / "home" / ".claude" / "toolcall-hooks.log"
+            self.assertEqual(log.exists() and log.read_text().count("recovered\t-\t3"), recovered)
+            log.unlink(missing_ok=True)
+
+    def test_a_transcript_that_cannot_be_read_says_nothing(self) -> None:
+        self.write(said("m", "a"))
+        with mock.patch.object(self.recover, "rows_from_end", mock.Mock(side_effect=PermissionError)):
+            self.assertIsNone(self.recover.read_turn(str(self.transcript), False, "", 0))
 
     def test_a_prompt_does_not_come_again_after_a_recovery(self) -> None:
         (self.folder / "prompts.txt").write_text("First one.\n\n# no\nOther one.\n")
