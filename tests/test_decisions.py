@@ -1279,8 +1279,11 @@ class Coaching(Hooks):
             self.send(name)
             self.assertFalse(path.exists())
             self.put({})
+            file = path.stat().st_ino
             self.send(name)
             self.assertEqual(path.exists() and path.read_bytes() == b"", left)
+            if left:  # in the same file, which another hook may wait for
+                self.assertEqual(path.stat().st_ino, file)
             path.unlink(missing_ok=True)
         self.assertEqual(self.record(), [])
         self.put({})
