@@ -157,6 +157,11 @@ class WhenAllIsWell(StatusTest):
         self.assertIn(f"in {project}", self.quick("--settings", str(project)).text)
         self.assertIn("no hook is registered", self.faults())
 
+    def test_the_users_own_commands_are_tried_beside_another_settings_file(self) -> None:
+        said = self.status("--settings", str(self.write(self.project / "other.json", "{}"))).said
+        self.assertEqual(sum(line.startswith("  ok ") for line in said), 10)
+        self.assertEqual([line for line in said if "not tried" in line], [])
+
     def test_one_hook_alone_is_no_fault(self) -> None:
         self.succeed("uninstall", "--only", COACH)
         self.quick()
