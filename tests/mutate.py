@@ -90,6 +90,8 @@ EQUIVALENT = {
         *(f"WAIT_SEC: WAIT_SEC = 2.0 -> WAIT_SEC = {more}" for more in ("3.0", "1.0")),
         "LOG_MAX_BYTES: LOG_MAX_BYTES = 200_000 -> LOG_MAX_BYTES = 20000",
         "load_state: os.read(fd, 4_000_000) -> os.read(fd, 40000000)",
+        "items_opened: indent < base + 4 and len(columns) < 20 and not re.match(RULE, rest) -> "
+        "indent < base + 4 and not re.match(RULE, rest)",
         "items_opened: len(columns) < 20 -> len(columns) <= 20",
         "items_opened: len(columns) < 20 -> len(columns) < 21",
         "items_opened: len(columns) < 20 -> len(columns) < 19",
