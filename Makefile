@@ -34,8 +34,9 @@ validate: ## the client's own check of the plugin
 bench: ## what a hook costs, beside a bare interpreter
 	$(PYTHON) tests/bench.py
 
-fuzz: ## 20,000 seeded cases
+fuzz: ## 20,000 seeded cases, and the nastiest texts at 2 MB
 	$(PYTHON) tests/fuzz.py --cases 20000
+	GROWTH_BYTES=2000000 $(PYTHON) -m unittest discover -s tests -p test_masking.py -k Time
 
 mutate: ## break each decision and see a test go red
 	$(PYTHON) tests/mutate.py

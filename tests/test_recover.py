@@ -208,7 +208,7 @@ class WhichMessage(RecoverTest):
         self.assert_block(answer)
 
     def test_the_wait_for_a_reply_is_short(self) -> None:
-        for rows in ((PROMPT,), (), (PROMPT, text_row(LEAK, "msg_0"), FEEDBACK)):
+        for rows in ((), (PROMPT, text_row(LEAK, "msg_0"), FEEDBACK)):
             self.write(*rows)
             start = time.perf_counter()
             self.assert_quiet(self.fire(message=None))
@@ -218,8 +218,7 @@ class WhichMessage(RecoverTest):
         for path in ("/no/such/file", "", None, 5, str(self.home), "a\0b", "\ud800", "x" * 10_000, "/dev/null"):
             with self.subTest(path):
                 self.assert_block(self.fire(transcript_path=path))
-        for path in ("/no/such/file", str(self.home)):
-            self.assert_quiet(self.fire(message=None, transcript_path=path))
+        self.assert_quiet(self.fire(message=None, transcript_path=str(self.home)))
 
 
 class GiveUp(RecoverTest):
