@@ -437,7 +437,7 @@ def lock_state(path: str) -> int:
                 msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
                 os.lseek(fd, 0, os.SEEK_SET)
             else:
-                os.lockf(fd, os.F_TLOCK, 0)
+                os.lockf(fd, os.F_TLOCK, 0)  # it goes with the first descriptor of the file that is closed
             return fd
         except OSError:
             time.sleep(0.01)
