@@ -1077,6 +1077,12 @@ class Coaching(Hooks):
         ])  # fmt: skip
         self.assertEqual({(*line[:2],) for line in self.record()}, {("tool-coach", "s")})
 
+    def test_once_denied_a_calls_own_batch_is_over(self) -> None:
+        self.write(said("m", {"type": "tool_use", "id": "t1"}))
+        self.put({"over": False})
+        self.assertIn("hookSpecificOutput", self.send("PreToolUse"))
+        self.assertIs((self.kept() or {})["over"], True)
+
     def test_a_kept_call_that_holds_no_longer_is_dropped_and_nothing_else(self) -> None:
         self.put({"look": ["/v"]}, changed=12345.0, turn={"x": 1})
         self.send("PreToolUse")
@@ -1086,6 +1092,7 @@ class Coaching(Hooks):
     def test_which_failures_are_kept(self) -> None:
         for what, fields, kept in (
             ("an error", {}, True),
+            ("none that is told", {"error": None}, True),
             ("one that may pass", {"error": "timed out"}, False),
             ("an interruption", {"is_interrupt": True}, False),
             ("no interruption", {"is_interrupt": False}, True),
@@ -1365,6 +1372,7 @@ class Coaching(Hooks):
             ("in two messages, the result not there yet", [one, called("n", "t2")], False),
             ("the second not there yet", [one, answered("t1")], False),
             ("the first too long ago", [one, "x" * 1_000_000, two], False),
+            ("much before them", ["x" * 1_000_000, one, two], True),
             ("much between them", [one, "x" * 900_000, two], True),
             ("another call", [one, called("m", "t22")], False),
             ("the second in other words", [one, {"toolUseID": "t2"}, answered("t2")], False),
